@@ -27,6 +27,7 @@ struct StepTime {
 // making the results.
 struct ProgramTimes {
   std::string arguments;  // "Float[4, 64]"
+  std::string block;      // of whose runs these are the times; empty: of calls
   std::vector<StepTime> steps;
 
   double total() const {
@@ -50,16 +51,13 @@ inline double median_of(std::vector<double> values) {
   return *middle;
 }
 
-// The plans of calls, and those of blocks, whose arguments follow the name of the block.
-inline std::vector<PlanReport> all_plans(Report report) {
-  std::vector<PlanReport> plans = std::move(report.plans);
-  for (BlockReport& block : report.decided_blocks) {
-    for (PlanReport& plan : block.plans) {
-      plan.arguments = block.name + ": " + plan.arguments;
-      plans.push_back(std::move(plan));
-    }
+// Calls visit(plan, block) for the plans of calls, whose block is empty, then for those of blocks.
+template <class Visit>
+void each_plan(const Report& report, const Visit& visit) {
+  for (const PlanReport& plan : report.plans) visit(plan, std::string());
+  for (const BlockReport& block : report.decided_blocks) {
+    for (const PlanReport& plan : block.plans) visit(plan, block.name);
   }
-  return plans;
 }
 
 // The time that an empty step seems to take.
@@ -100,17 +98,17 @@ inline std::vector<ProgramTimes> profile(const ProfiledCalls& calls, double seco
     do calls.call();
     while (Clock::now() < end);
     std::size_t used = 0;
-    for (const PlanReport& plan : detail::all_plans(calls.report())) {
-      if (plan.timed_replays == 0) continue;
+    detail::each_plan(calls.report(), [&](const PlanReport& plan, const std::string& block) {
+      if (plan.timed_replays == 0) return;
       if (used == programs.size()) {
         samples.emplace_back(plan.steps.size());
-        ProgramTimes& program = programs.emplace_back(ProgramTimes{plan.arguments, {}});
+        ProgramTimes& program = programs.emplace_back(ProgramTimes{plan.arguments, block, {}});
         for (const StepReport& step : plan.steps) program.steps.push_back({step});
       }
       for (std::size_t i = 0; i < plan.steps.size() && i < samples[used].size(); ++i)
         samples[used][i].push_back(std::max(0.0, plan.steps[i].seconds - clock));
       ++used;
-    }
+    });
   }
   for (std::size_t p = 0; p < programs.size(); ++p) {
     for (std::size_t i = 0; i < programs[p].steps.size(); ++i)

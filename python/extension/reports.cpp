@@ -156,11 +156,11 @@ py::dict described(const CallMetrics& calls, const pool::PoolMetrics& pool) {
 
 py::list described(const std::vector<ProgramTimes>& programs) {
   return list_of(programs, [](const ProgramTimes& program) {
-    return py::dict("arguments"_a = program.arguments, "seconds"_a = program.total(),
-                    "steps"_a = list_of(program.steps, [](const StepTime& step) {
-                      return py::dict("kind"_a = step.report.kind, "ops"_a = step.report.ops,
-                                      "seconds"_a = step.seconds);
-                    }));
+    return py::dict(
+        "arguments"_a = program.arguments, "block"_a = program.block, "seconds"_a = program.total(),
+        "steps"_a = list_of(program.steps, [](const StepTime& step) {
+          return py::dict("kind"_a = step.report.kind, "ops"_a = step.report.ops, "seconds"_a = step.seconds);
+        }));
   });
 }
 

@@ -125,6 +125,8 @@ class Measured(_C.Caller):
     def _warn_of_interpreted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         programs, _ = self._profile(args, kwargs, _TIMED_SECONDS)
         for program in programs:
+            if program['block']:
+                continue  # its time is that of a step of a call
             for step in program['steps']:
                 share = step['seconds'] / max(program['seconds'], 1e-12)
                 if step['kind'] == _INTERPRETED and share >= _HOT:

@@ -25,8 +25,10 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 class Profile(Page):
     """A dictionary that prints as a table: the steps of the plans that answered, with the operators in each.
 
-    Notebooks show it as a page; `save_html` writes that. `programs` is a list of {'arguments', 'seconds', 'steps'}; a step is {'kind', 'ops', 'seconds'}. It is empty where
-    calls are not replayed. `call_seconds` is the median time of a call from Python.
+    Notebooks show it as a page; `save_html` writes that. `programs` is a list of {'arguments', 'block', 'seconds', 'steps'};
+    a step is {'kind', 'ops', 'seconds'}. Plans of branches and loops that data decide about have the name of the `block`,
+    and times of its runs. The list is empty where calls are not replayed. `call_seconds` is the median time of a call from
+    Python.
     """
 
     def __repr__(self) -> str:
@@ -39,8 +41,10 @@ class Profile(Page):
             for step in program['steps']:
                 share = step['seconds'] / total if total else 0
                 rows.append((_scaled(step['seconds']), f'{100 * share:.1f} %', _label(step)))
-            parts.append(f"Steps of the replay of ({program['arguments']}), {_scaled(total)} of the "
-                         f"{_scaled(self['call_seconds'])} of a call:\n{_table(rows)}")
+            head = (f"Steps of a run of {program['block']}, which reads ({program['arguments']}), {_scaled(total)}"
+                    if program['block'] else f"Steps of the replay of ({program['arguments']}), {_scaled(total)} of the "
+                    f"{_scaled(self['call_seconds'])} of a call")
+            parts.append(f'{head}:\n{_table(rows)}')
         return '\n\n'.join(parts)
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:

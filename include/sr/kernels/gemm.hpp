@@ -138,20 +138,20 @@ template <class T, class Result>
 }
 
 // Multiplies by the panel of `count` <= kPanel columns. kPadded: b is padded with zeros to a whole register.
-template <bool kPadded, class T, class Result>
+template <bool kPadded, bool kByPairs = false, class T, class Result>
 SR_KERNEL_INLINE void gemm_columns(const GemmOf<T, Result>& product, const Panel<T>& panel,
                                    std::size_t column, std::size_t count) {
   const float* bias = product.bias == nullptr ? nullptr : product.bias + column;
   Result* out = product.out + column;
-  if (count == kPanel) return gemm_panel<2>(product, panel, bias, out, Full{}, Full{});
-  if (count == kWidth) return gemm_panel<1>(product, panel, bias, out, Full{}, Full{});
+  if (count == kPanel) return gemm_panel<2, kByPairs>(product, panel, bias, out, Full{}, Full{});
+  if (count == kWidth) return gemm_panel<1, kByPairs>(product, panel, bias, out, Full{}, Full{});
   const Part last{count % kWidth};
   if constexpr (kPadded) {
-    if (count > kWidth) return gemm_panel<2>(product, panel, bias, out, Full{}, last);
-    gemm_panel<1>(product, panel, bias, out, Full{}, last);
+    if (count > kWidth) return gemm_panel<2, kByPairs>(product, panel, bias, out, Full{}, last);
+    gemm_panel<1, kByPairs>(product, panel, bias, out, Full{}, last);
   } else {
-    if (count > kWidth) return gemm_panel<2>(product, panel, bias, out, last, last);
-    gemm_panel<1>(product, panel, bias, out, last, last);
+    if (count > kWidth) return gemm_panel<2, kByPairs>(product, panel, bias, out, last, last);
+    gemm_panel<1, kByPairs>(product, panel, bias, out, last, last);
   }
 }
 
@@ -159,8 +159,8 @@ SR_KERNEL_INLINE void gemm_columns(const GemmOf<T, Result>& product, const Panel
 template <class T, class Result>
 SR_KERNEL_INLINE void gemm_two_panels(const GemmOf<T, Result>& product, const Panel<T>& both,
                                       std::size_t column) {
-  gemm_panel<4>(product, both, product.bias == nullptr ? nullptr : product.bias + column,
-                product.out + column, Full{}, Full{});
+  gemm_panel<4, true>(product, both, product.bias == nullptr ? nullptr : product.bias + column,
+                      product.out + column, Full{}, Full{});
 }
 
 // One row of the product in the columns of two whole panels, with the sums of gemm_tile. Panels in turn would
@@ -230,9 +230,9 @@ void packed_gemm(const GemmOf<T, Result>& product) {
     const T* panel = product.b + column * product.k;
     const bool fetches = product.m >= kRowsToFetch && (left > width || product.continues);
     const T* next = fetches ? panel + width * product.k : panel;
-    gemm_columns<true>(product,
-                       {panel, static_cast<std::ptrdiff_t>(width), product.k, false, product.clamp_min, next},
-                       column, left < width ? left : width);
+    gemm_columns<true, kByPairs>(
+        product, {panel, static_cast<std::ptrdiff_t>(width), product.k, false, product.clamp_min, next},
+        column, left < width ? left : width);
   }
 }
 
@@ -269,7 +269,7 @@ void gemm_by_packing(const Gemm& product) {
       if (is_pair) {
         gemm_two_panels(part, panel, column);
       } else {
-        gemm_columns<true>(part, panel, column, columns);
+        gemm_columns<true, kByPairs>(part, panel, column, columns);
       }
     }
     column += columns;
@@ -308,7 +308,7 @@ void gemm_by_rows(const Gemm& product) {
     for (; column < product.n; column += kPanel) {
       const std::size_t left = product.n - column;
       const float* const panel = product.k == 0 ? nullptr : rows + column;
-      gemm_columns<false>(
+      gemm_columns<false, kByPairs>(
           part,
           {panel, product.b_k, part.k, l != 0, clamp_min, fetches && left > kPanel ? panel + kPanel : panel},
           column, left < kPanel ? left : kPanel);

@@ -98,11 +98,11 @@ SR_KERNEL_INLINE void store_result(float result, T* to) {
 // kRows x (kVecs registers) of the result. `right` reads the last register of a row of b, `last` that of the
 // bias and of the result. The lambdas are always_inline so that the sums stay in registers: the compiler
 // inlines other lambdas only after it has decided which arrays live on the stack.
-template <std::size_t kRows, std::size_t kVecs, class T, class Result, class Right, class Last>
+template <std::size_t kRows, std::size_t kVecs, std::size_t kParts, class T, class Result, class Right,
+          class Last>
 [[gnu::flatten, gnu::noinline]] void gemm_tile(const Panel<T>& panel, const float* a, std::ptrdiff_t a_row,
                                                const float* bias, Result* out, std::ptrdiff_t out_row,
                                                const Ahead& fetch, Right right, Last last) {
-  constexpr std::size_t kParts = kSplit<kRows, kVecs>;
   Vec sums[kParts][kRows][kVecs];
   unrolled<kParts>([&](auto part) __attribute__((always_inline)) {
     unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
@@ -206,7 +206,9 @@ SR_KERNEL_INLINE void by_even_tiles(std::size_t rows, Body body) {
 }
 
 // All rows of the result in the columns of one panel, or of two if kVecs is 4, which begin at bias and out.
-template <std::size_t kVecs, class T, class Result, class Right, class Last>
+// kByPairs: threads may cut the product between the panels of a pair, and its rows where they like. Therefore
+// each sum is one over all l then, in tiles of one panel and of two, unless the product has a single row.
+template <std::size_t kVecs, bool kByPairs, class T, class Result, class Right, class Last>
 SR_KERNEL_INLINE void gemm_panel(const GemmOf<T, Result>& product, const Panel<T>& panel, const float* bias,
                                  Result* out, Right right, Last last) {
   const bool fetches = panel.ahead != panel.b;
@@ -217,17 +219,22 @@ SR_KERNEL_INLINE void gemm_panel(const GemmOf<T, Result>& product, const Panel<T
   const std::ptrdiff_t share =
       fetches ? panel.stride * kRowBytes * kUnit / static_cast<std::ptrdiff_t>(product.m) : 0;
   const char* const ahead = reinterpret_cast<const char*>(fetches ? panel.ahead : panel.b);
-  const auto tile = [&](std::size_t first, auto count) __attribute__((always_inline)) {
+  const auto tile = [&](std::size_t first, auto count, auto parts) __attribute__((always_inline)) {
     const auto row = static_cast<std::ptrdiff_t>(first);
     const Ahead fetch{ahead + static_cast<std::ptrdiff_t>(panel.k) * row * share / kUnit,
                       (share * static_cast<std::ptrdiff_t>(std::size_t{count}) + kUnit - 1) / kUnit};
-    gemm_tile<count, kVecs>(panel, product.a + row * product.a_row, product.a_row, bias,
-                            out + row * product.out_row, product.out_row, fetch, right, last);
+    gemm_tile<count, kVecs, parts>(panel, product.a + row * product.a_row, product.a_row, bias,
+                                   out + row * product.out_row, product.out_row, fetch, right, last);
   };
-  if constexpr (kVecs == 4) {
-    by_even_tiles<kTileRowsOf<kVecs>>(product.m, tile);
+  if constexpr (kByPairs && kVecs != 1) {
+    if (product.m == 1) return tile(std::size_t{0}, Index<1>{}, Index<kSplit<1, 2>>{});
+    by_even_tiles<kTileRowsOf<kVecs>>(
+        product.m, [&](std::size_t first, auto count)
+                       __attribute__((always_inline)) { tile(first, count, Index<1>{}); });
   } else {
-    by_row_tiles<kTileRows>(product.m, tile);
+    by_row_tiles<kTileRows>(
+        product.m, [&](std::size_t first, auto count)
+                       __attribute__((always_inline)) { tile(first, count, Index<kSplit<count, kVecs>>{}); });
   }
 }
 

@@ -22,10 +22,19 @@ std::vector<ProgramTimes> time_steps(Runner& runner, const std::vector<ArgumentL
                  seconds);
 }
 
+namespace {
+
+std::string name_of(const ProgramTimes& program) {
+  return program.block.empty() ? "replay of (" + program.arguments + ")"
+                               : "run of " + program.block + " (" + program.arguments + ")";
+}
+
+}  // namespace
+
 void print_steps(std::ostream& out, const std::vector<ProgramTimes>& programs) {
   for (const ProgramTimes& program : programs) {
     const double total = program.total();
-    out << "\nSteps of the replay of (" << program.arguments << "), " << number(1e9 * total)
+    out << "\nSteps of the " << name_of(program) << ", " << number(1e9 * total)
         << " ns together (the rest of a call is finding the program and making the results):\n";
     std::vector<std::vector<std::string>> rows{{"ns", "share", "  step"}};
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
@@ -52,8 +61,10 @@ nlohmann::ordered_json steps_json(const std::vector<ProgramTimes>& programs) {
     nlohmann::ordered_json steps = nlohmann::ordered_json::array();
     for (const StepTime& step : program.steps)
       steps.push_back({{"step", step.report.label()}, {"ns", 1e9 * step.seconds}});
-    all.push_back(
-        {{"arguments", program.arguments}, {"ns", 1e9 * program.total()}, {"steps", std::move(steps)}});
+    all.push_back({{"arguments", program.arguments},
+                   {"block", program.block},
+                   {"ns", 1e9 * program.total()},
+                   {"steps", std::move(steps)}});
   }
   return all;
 }
@@ -76,9 +87,8 @@ std::string steps_svg(const std::vector<ProgramTimes>& programs, const std::stri
   double top = 40;
   for (const ProgramTimes& program : programs) {
     svg.text(kMargin, top + 18, "start",
-             shortened("replay of (" + program.arguments + ")", 100) + ": " + number(1e9 * program.total()) +
-                 " ns",
-             13, " font-weight=\"bold\"");
+             shortened(name_of(program), 100) + ": " + number(1e9 * program.total()) + " ns", 13,
+             " font-weight=\"bold\"");
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const StepTime& step = program.steps[i];
       const double y = top + kHead + kRow * static_cast<double>(i) - 12;

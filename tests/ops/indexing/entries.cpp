@@ -1,9 +1,12 @@
 // Indexing by tensors, and bags of rows, against the interpreter; plans have kernels for them.
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include <sr/sr.hpp>
 
 #include "support/catch.hpp"
+#include "support/families.hpp"
 #include "support/ir.hpp"
 #include "support/oracle.hpp"
 #include "support/samples.hpp"
@@ -223,6 +226,35 @@ TEST_CASE("replays index by our kernels", "[ops][replay]") {
   for (int run = 0; run < 3; ++run) runtime(table, i, offsets);
   REQUIRE(runtime.report().plans.size() == 1);
   CHECK(runtime.report().plans[0].kernels == 0);
+}
+
+TEST_CASE("indexing in calls whose sizes vary is done by our kernels", "[families][ops]") {
+  const auto check = [](const std::string& expression, const MakeInputs& inputs) {
+    INFO(expression);
+    const std::string source = "def forward(self, x, i):\n    return " + expression + "\n";
+    check_family(source, inputs);
+    Compared model(source);
+    for (const std::int64_t n : {5, 9, 17, 9}) model.call(inputs(n));
+    for (const PlanReport& plan : model.runtime().report().plans) {
+      CHECK(plan.calls == 0);
+      CHECK(plan.interpreted == 0);
+    }
+  };
+  const auto rows = [](std::int64_t n) { return InputSet{sample({9, 4}), integers(9, {n})}; };
+  const auto table = [](std::int64_t n) {
+    return InputSet{sample({n, 4}), integers(std::max<std::int64_t>(n, 1), {n == 0 ? 0 : 3})};
+  };
+  const auto both = [](std::int64_t n) {
+    return InputSet{sample({n, 6}), integers(std::max<std::int64_t>(n, 1), {n})};
+  };
+  check("x[i]", rows);
+  check("x[:, 1:3][i] * 2", rows);
+  check("x[:, i - i]", [&](std::int64_t n) { return InputSet{sample({9, 4}), integers(4, {n})}; });
+  check("x[i]", table);
+  check("x[i] + x[i - 1]", both);
+  check("x[i, i - i]", both);
+  check("x.t()[:, i]", both);
+  check("x.gather(0, i[:, None])", both);
 }
 
 TEST_CASE("bags of indices of two dimensions have literal offsets", "[oracle][ops]") {

@@ -28,62 +28,53 @@ struct IndexedRead {
   bool wraps = false;
 };
 
-inline IndexStep::Dimension dimension_of(const IndexedRead& lookup, const Operand& out, std::size_t d) {
+inline IndexStep::DimensionOf dimension_of(const IndexedRead& lookup, const Operand& out, std::size_t d) {
   const auto width = static_cast<std::int64_t>(c10::elementSize(out.dtype));
-  IndexStep::Dimension made{
-      out.sizes[d].pin(), lookup.strides[d].pin() * width, out.strides[d].pin() * width, {}};
+  IndexStep::DimensionOf made{out.sizes[d], lookup.strides[d] * width, out.strides[d] * width, {}};
   for (std::size_t k = 0; k < lookup.indices.size(); ++k) {
     const IndexedRead::Index& index = lookup.indices[k];
-    made.indices[k] =
-        index.strides[d].pin() * static_cast<std::int64_t>(c10::elementSize(index.operand.dtype));
+    made.indices[k] = index.strides[d] * static_cast<std::int64_t>(c10::elementSize(index.operand.dtype));
   }
   return made;
 }
 
-// Merges dimensions that are evenly spaced in all tensors. The last becomes a run of bytes if no index moves
-// along it.
+// Merges dimensions that are evenly spaced in all tensors, in every call. The last becomes a run of bytes if
+// no index moves along it.
 inline void shape_indexed_read(const IndexedRead& lookup, const Operand& out, IndexStep& step) {
-  using Dimension = IndexStep::Dimension;
-  const auto follows = [](const Dimension& outer, const Dimension& inner) {
-    bool even = outer.in == inner.size * inner.in && outer.out == inner.size * inner.out;
+  using Dimension = IndexStep::DimensionOf;
+  const auto equal = [](const Size& a, const Size& b) { return Size::always_equal(a, b); };
+  const auto follows = [&](const Dimension& outer, const Dimension& inner) {
+    bool even = equal(outer.in, inner.size * inner.in) && equal(outer.out, inner.size * inner.out);
     for (std::size_t k = 0; k < IndexStep::kMostIndices; ++k)
-      even &= outer.indices[k] == inner.size * inner.indices[k];
+      even = even && equal(outer.indices[k], inner.size * inner.indices[k]);
     return even;
   };
   for (std::size_t d = 0; d < out.rank(); ++d) {
-    if (out.sizes[d] == 1) continue;
+    if (equal(out.sizes[d], 1)) continue;
     Dimension next = dimension_of(lookup, out, d);
-    if (!step.dimensions.empty() && follows(step.dimensions.back(), next)) {
-      next.size *= step.dimensions.back().size;
-      step.dimensions.pop_back();
+    if (!step.dimensions_of.empty() && follows(step.dimensions_of.back(), next)) {
+      next.size = next.size * step.dimensions_of.back().size;
+      step.dimensions_of.pop_back();
     }
-    step.dimensions.push_back(next);
+    step.dimensions_of.push_back(next);
   }
   const auto width = static_cast<std::int64_t>(c10::elementSize(out.dtype));
-  step.run_bytes = static_cast<std::size_t>(width);
-  if (!step.dimensions.empty()) {
-    const Dimension& last = step.dimensions.back();
-    if (last.in == width && last.out == width && last.indices == IndexStep::Strides{}) {
-      step.run_bytes *= static_cast<std::size_t>(last.size);
-      step.dimensions.pop_back();
+  step.run_bytes_of = width;
+  if (!step.dimensions_of.empty()) {
+    const Dimension& last = step.dimensions_of.back();
+    const bool moves =
+        std::ranges::any_of(last.indices, [&](const Size& stride) { return !equal(stride, 0); });
+    if (equal(last.in, width) && equal(last.out, width) && !moves) {
+      step.run_bytes_of = last.size * width;
+      step.dimensions_of.pop_back();
     }
   }
-  if (step.dimensions.empty()) step.dimensions.push_back({});
-}
-
-// True if a tensor of the look-up has other sizes in other calls. IndexStep keeps the recorded sizes, so that
-// such a look-up is left to LibTorch's kernel.
-inline bool varies(const IndexedRead& lookup, const Operand& out) {
-  const auto vary = [](const Operand& operand) { return replay::varies(operand.sizes, operand.strides); };
-  return vary(lookup.in) || vary(out) ||
-         std::ranges::any_of(lookup.indices,
-                             [&](const IndexedRead::Index& index) { return vary(index.operand); });
+  if (step.dimensions_of.empty()) step.dimensions_of.push_back({});
 }
 
 inline bool emit_indexed_read(Lowering& lowering, const IndexedRead& lookup, const Operand& out) {
   if (lookup.in.dtype != out.dtype || out.count() == 0) return false;  // indices of nothing are checked too
   if (lookup.indices.empty() || lookup.indices.size() > IndexStep::kMostIndices) return false;
-  if (varies(lookup, out)) return false;
   IndexStep step;
   std::vector<StorageId> reads{lookup.in.storage};
   const c10::ScalarType integers = lookup.indices[0].operand.dtype;
@@ -91,8 +82,9 @@ inline bool emit_indexed_read(Lowering& lowering, const IndexedRead& lookup, con
   for (const IndexedRead::Index& index : lookup.indices) {
     if (index.operand.dtype != integers) return false;
     step.indices.push_back(
-        {lowering.address(index.operand), lookup.in.sizes[index.dim].pin(),
-         lookup.in.strides[index.dim].pin() * static_cast<std::int64_t>(c10::elementSize(out.dtype))});
+        {.at = lowering.address(index.operand),
+         .of = {lookup.in.sizes[index.dim],
+                lookup.in.strides[index.dim] * static_cast<std::int64_t>(c10::elementSize(out.dtype))}});
     reads.push_back(index.operand.storage);
   }
   step.in = lowering.address(lookup.in);

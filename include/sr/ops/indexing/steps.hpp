@@ -76,6 +76,15 @@ struct IndexStep final : ClonableStep<IndexStep> {
   bool may_fail() const override { return true; }  // indices out of range
   static constexpr std::size_t kMostIndices = 4;
   using Strides = std::array<std::int64_t, kMostIndices>;
+  // In any call; strides in bytes.
+  struct DimensionOf {
+    Size size = 1, in = 0, out = 0;
+    std::array<Size, kMostIndices> indices{};
+  };
+  struct IndexOf {
+    Size limit, stride;
+  };
+  // In this call.
   struct Dimension {
     std::int64_t size = 1, in = 0, out = 0;
     Strides indices{};
@@ -83,6 +92,7 @@ struct IndexStep final : ClonableStep<IndexStep> {
   struct Index {
     Address at;
     std::int64_t limit = 0, stride = 0;
+    IndexOf of = {};
   };
   struct Place {
     const std::byte* in = nullptr;
@@ -92,10 +102,27 @@ struct IndexStep final : ClonableStep<IndexStep> {
 
   Address in, out;
   c10::SmallVector<Index, kMostIndices> indices;
-  c10::SmallVector<Dimension, 4> dimensions;  // outermost first, at least one
-  std::size_t run_bytes = 0;                  // what follows in both tensors from each element on
-  bool wide = true;                           // 64-bit indices
-  bool wraps = false;                         // -1 is the last
+  c10::SmallVector<DimensionOf, 4> dimensions_of;  // outermost first, at least one
+  c10::SmallVector<Dimension, 4> dimensions;
+  Size run_bytes_of;
+  std::size_t run_bytes = 0;  // what follows in both tensors from each element on
+  bool wide = true;           // 64-bit indices
+  bool wraps = false;         // -1 is the last
+
+  RunStep settle(SizeValues& values) override {
+    run_bytes = values.count(run_bytes_of);
+    for (Index& index : indices) {
+      index.limit = values(index.of.limit);
+      index.stride = values(index.of.stride);
+    }
+    dimensions.resize(dimensions_of.size());
+    for (std::size_t d = 0; d < dimensions.size(); ++d) {
+      const DimensionOf& of = dimensions_of[d];
+      dimensions[d] = {values(of.size), values(of.in), values(of.out), {}};
+      for (std::size_t k = 0; k < indices.size(); ++k) dimensions[d].indices[k] = values(of.indices[k]);
+    }
+    return nullptr;
+  }
 
   static void run(const Payload& payload, Context& context) {
     const auto& self = static_cast<const IndexStep&>(payload);

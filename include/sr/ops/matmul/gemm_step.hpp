@@ -142,7 +142,8 @@ struct GemmStepOf final : ClonableStep<GemmStepOf<T, Result>> {
       const kernels::Table& table = kernels::kernels().table;
       const std::int64_t panel = 2 * static_cast<std::int64_t>(table.width);
       const std::int64_t tile = columns == 1 ? 4 : static_cast<std::int64_t>(table.tile);
-      const std::int64_t panels = columns / panel, tiles = (rows + tile - 1) / tile;
+      // The last part has the rest of the rows, too: kernels may treat a single row otherwise.
+      const std::int64_t panels = columns / panel, tiles = std::max<std::int64_t>(rows / tile, 1);
       by_columns = panels >= kLeastParts || panels >= tiles;
       part = by_columns ? panel : tile;
       count = by_columns ? panels : tiles;

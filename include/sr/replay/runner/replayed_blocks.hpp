@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include <sr/graph/alias_rules.hpp>
+#include <sr/graph/each_node.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/memory/planner_ops.hpp>
@@ -61,9 +63,12 @@ class ReplayedBlocks final : public BlockCalls {
   }
 
  private:
-  // Null if the block has to be run node by node.
+  // Null if the block has to be run node by node, or if that is as fast: a block of numbers alone is.
   std::unique_ptr<ReplayedBlock> make(std::uint32_t block) {
-    if (!BlockEffects::of(&content_->source(block)).are_known) return nullptr;
+    const torch::jit::Block* const source = &content_->source(block);
+    const bool computes = sr::detail::any_node(
+        source, [](const torch::jit::Node* node) { return sr::detail::dispatched(*node).has_value(); });
+    if (!computes || !BlockEffects::of(source).are_known) return nullptr;
     auto made = std::make_unique<ReplayedBlock>(*content_, block, weights_, *planner_, services_);
     made->time_steps(times_steps_, /*forgets=*/false);
     return made;
