@@ -64,8 +64,8 @@ std::vector<Shape> shapes() {
   return all;
 }
 
-// Reads lines of in,out,size,kernel,step,groups, as `./dev bench peers vision --shapes` writes them. The
-// images have their channels last, as within a network.
+// Reads a file of shapes, one in a line: in,out,size,kernel,step,groups. `./dev bench peers vision --shapes`
+// writes such files. The images have their channels last, as within a network.
 std::vector<Shape> shapes_of(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("The file '" + path + "' cannot be read.");

@@ -54,7 +54,7 @@ struct ProcessedNode : NodeFunctions {
 
 struct Frame;
 
-// Runs blocks faster than their nodes one by one.
+// Runs a block as a whole, instead of its nodes one after the other.
 class BlockCalls {
  public:
   // Runs the block on the values in the frame, which then has its outputs. Returns false, having changed

@@ -89,8 +89,8 @@ struct PlanReport {
   std::vector<std::string> remarks;
 };
 
-// A branch, or the body of a loop, that data decide about. Each of its runs within a replay is replayed
-// itself.
+// A branch or a loop body whose execution depends on the elements of tensors. sr replays each of its runs
+// with plans of its own.
 struct BlockReport {
   std::string name;
   std::uint64_t replayed_runs = 0;
@@ -111,7 +111,7 @@ struct Report {
   std::vector<NodeReport> nodes;
   std::vector<BlockMemory> blocks;
   std::vector<PlanReport> plans;
-  std::vector<BlockReport> decided_blocks;  // those that have run within a replay
+  std::vector<BlockReport> decided_blocks;  // data-dependent blocks that were replayed
   std::vector<std::string> bailouts;        // why other signatures keep to the general path
   // Operators through which sr cannot follow sizes. A model with one of them needs a plan for each choice of
   // sizes.

@@ -174,9 +174,9 @@ inline constexpr std::size_t kTileRows = 6;
 inline constexpr std::size_t kTileRows = 4;
 #endif
 
-// The most rows of a tile of so many registers. Four registers are the columns of two panels: such a tile
-// loads 10 registers for 24 multiply-adds, one of two registers 10 for 16, which is too many where a
-// processor makes two of 512 bits a cycle.
+// The most rows of a tile that is kVecs registers wide. A tile of four registers spans two panels. It needs
+// 10 loads for 24 multiply-adds; a tile of two registers needs 10 loads for 16. Processors that start two
+// 512-bit multiply-adds in a cycle are limited by the loads of the narrower tile.
 template <std::size_t kVecs>
 inline constexpr std::size_t kTileRowsOf = kVecs == 4 ? 6 : kTileRows;
 
@@ -190,8 +190,8 @@ SR_KERNEL_INLINE void by_row_tiles(std::size_t rows, Body body) {
   });
 }
 
-// The same for tiles whose sizes differ by one at most: a small last tile would have too few sums to hide the
-// latency of a multiply-add.
+// Calls body(first, Index<count>) for tiles of at most kMost rows whose sizes differ by at most one. A small
+// last tile would have too few independent sums to hide the latency of a multiply-add.
 template <std::size_t kMost, class Body>
 SR_KERNEL_INLINE void by_even_tiles(std::size_t rows, Body body) {
   const std::size_t tiles = (rows + kMost - 1) / kMost;

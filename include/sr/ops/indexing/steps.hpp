@@ -76,7 +76,7 @@ struct IndexStep final : ClonableStep<IndexStep> {
   bool may_fail() const override { return true; }  // indices out of range
   static constexpr std::size_t kMostIndices = 4;
   using Strides = std::array<std::int64_t, kMostIndices>;
-  // In any call; strides in bytes.
+  // A dimension as expressions that hold for every call; strides are in bytes.
   struct DimensionOf {
     Size size = 1, in = 0, out = 0;
     std::array<Size, kMostIndices> indices{};
@@ -84,7 +84,7 @@ struct IndexStep final : ClonableStep<IndexStep> {
   struct IndexOf {
     Size limit, stride;
   };
-  // In this call.
+  // Its values in the current call.
   struct Dimension {
     std::int64_t size = 1, in = 0, out = 0;
     Strides indices{};

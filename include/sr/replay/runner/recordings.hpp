@@ -160,7 +160,7 @@ class Recordings {
   }
 
   std::uint64_t recorded() const { return recorded_; }
-  // True if no runtime has published a program.
+  // Returns true if no runtime of the module has published a program for other runtimes to copy.
   bool shares_nothing(const WeightSet& weights) const { return shared_.is_empty(weights); }
 
  private:

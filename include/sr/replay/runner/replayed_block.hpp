@@ -1,4 +1,5 @@
-// Replays the runs of one block that data decide about, as if each were a call.
+// Records and replays one data-dependent block: a branch, or the body of a loop. Treats each run of the block
+// as a call.
 #pragma once
 
 #include <cstddef>

@@ -63,7 +63,8 @@ class ReplayedBlocks final : public BlockCalls {
   }
 
  private:
-  // Null if the block has to be run node by node, or if that is as fast: a block of numbers alone is.
+  // Returns null if the nodes of the block have to run one by one. Also returns null if the block calls no
+  // operator on tensors, because replaying it would save nothing.
   std::unique_ptr<ReplayedBlock> make(std::uint32_t block) {
     const torch::jit::Block* const source = &content_->source(block);
     const bool computes = sr::detail::any_node(

@@ -61,8 +61,8 @@ class RuntimePrograms {
     return std::move(recorded.outputs);
   }
 
-  // Notes that data have ended a replay, and drops the program if it is of no more use. One that is doubted
-  // may end some calls in a row.
+  // Notes that a replay was deoptimized. Drops the program at once, or after several deoptimized replays in a
+  // row, or never, as `failure` says.
   void note_ended(Program& program, const Deoptimized& failure) {
     recordings_.note_ended();
     if (failure.program == Deoptimized::Program::kept) return;

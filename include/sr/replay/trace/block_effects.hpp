@@ -79,8 +79,8 @@ inline bool is_list_of_numbers(const c10::Type& type) {
 
 // What a block does besides its outputs.
 struct BlockEffects {
-  // True if the block only changes values that it has made itself, and `lists`, draws no random numbers and
-  // calls no unknown code.
+  // True if the block changes only values that it has made itself and the lists in `lists`, draws no random
+  // numbers, and calls only operators of LibTorch and sr.
   bool are_known = true;
   std::vector<const torch::jit::Value*> lists;  // of numbers, from outside of the block, each once
 

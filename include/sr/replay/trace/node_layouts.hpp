@@ -44,8 +44,8 @@ class NodeLayouts {
     return replay::varies(inputs_.back().numbers) ? inputs_.back().numbers : Dims();
   }
 
-  // After the node has run: finds how its results follow from its inputs. `values` are the inputs. True if a
-  // replay interprets the node, whatever its rule says: `is_interpreted`.
+  // After the node has run: finds how its results follow from its inputs. `values` are the inputs.
+  // `is_interpreted`: replays interpret the node even if a rule describes its results.
   void follow(const std::vector<c10::IValue>& values, const Frame& frame, const NodeFacts& facts,
               bool is_interpreted) {
     if (!varies_) return;
