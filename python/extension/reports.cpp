@@ -106,7 +106,7 @@ py::dict of_layer(const QuantizedLayer& layer) {
 py::dict of_block(const BlockReport& block) {
   return py::dict("name"_a = block.name, "replayed_runs"_a = block.replayed_runs,
                   "plans"_a = list_of(block.plans, of_plan), "bailouts"_a = block.bailouts,
-                  "misses"_a = misses_of(block.misses));
+                  "misses"_a = misses_of(block.misses), "pinned_by"_a = block.pinned_by);
 }
 
 py::dict of_packed(const PackedReport& packed) {

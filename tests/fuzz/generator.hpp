@@ -80,6 +80,7 @@ class Generator {
   std::string begin_list();
   void append_to(const std::string& list, const std::string& value);
   void end_list(const std::string& list);
+  void end_tensors(const std::string& list, const Variable& element);
   void branch();  // statements_control.cpp
   void loop();
   void change_dtype();  // statements_misc.cpp

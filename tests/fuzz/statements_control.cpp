@@ -57,6 +57,32 @@ void Generator::end_list(const std::string& list) {
   add(sum);
 }
 
+// What becomes of a list of tensors that a loop has appended to. It may be empty.
+void Generator::end_tensors(const std::string& list, const Variable& element) {
+  if (list.empty()) return;
+  Shape shape = element.shape;
+  shape.insert(shape.begin(), unknown_dim());
+  switch (random_.below(3)) {
+    case 0:
+      define("torch.stack(" + list + ") * 2 if len(" + list + ") > 0 else " + element.name + "[None]",
+             element.dtype, shape, false, element.magnitude + 1);
+      return;
+    case 1:
+      define(list + "[-1] if len(" + list + ") > 0 else " + element.name + " * 2", element.dtype,
+             element.shape, false, element.magnitude + 1);
+      scope_.back().writable = false;  // it may be the other variable
+      return;
+    default: {
+      Variable length;
+      length.name = fresh();
+      length.kind = Kind::integer;
+      length.magnitude = 1;
+      line(length.name + " = len(" + list + ")");
+      add(length);
+    }
+  }
+}
+
 void Generator::branch() {
   if (depth_ >= 2) return;
   const std::string test = condition();
@@ -113,6 +139,8 @@ void Generator::loop() {
   variable.stable = false;
   variable.magnitude = start->magnitude + 1;
   variable.used = true;
+  const std::string tensors = random_.chance(20) ? fresh() : std::string();
+  if (!tensors.empty()) line(tensors + ": List[Tensor] = []");
   const std::size_t kind = random_.below(4);
   const auto sized = any_tensor(1);
   const auto data = pick([&](const Variable& v) { return v.kind == Kind::tensor && decides(v); });
@@ -139,6 +167,7 @@ void Generator::loop() {
   const std::size_t before = scope_.size();
   add(variable);
   append_to(list, counter);
+  if (!tensors.empty() && random_.chance(20)) line(tensors + ".append(" + carried + ")");
   add_statements(static_cast<int>(random_.below(3)), true);
   const auto other = pick([&](const Variable& v) {
     return v.kind == Kind::tensor && v.dtype == start->dtype &&
@@ -161,11 +190,13 @@ void Generator::loop() {
     default:
       line(carried + " = torch.minimum(" + carried + ", " + carried + " * 0.5)");
   }
+  if (!tensors.empty()) line(tensors + ".append(" + carried + ")");
   --depth_;
   scope_.resize(before);
   variable.used = false;
   add(variable);
   end_list(list);
+  end_tensors(tensors, variable);
 }
 
 }  // namespace sr::fuzz

@@ -160,19 +160,42 @@ void Generator::dynamic() {
       pick([&](const Variable& v) { return v.kind == Kind::tensor && decides(v) && !v.shape.empty(); });
   if (!x) return;
   case_.mark(Feature::dynamic_shape);
-  switch (random_.below(3)) {
+  // The number of positive elements, of which a size follows.
+  const std::string count = "int((" + x->name + " > 0).sum().item())";
+  const std::size_t before = scope_.size();
+  switch (random_.below(6)) {
     case 0: {
       const auto rank = static_cast<std::int64_t>(x->shape.size());
       define("torch.nonzero(" + x->name + ")", Dtype::i64, {unknown_dim(), {rank, rank}}, true, 1);
-      return;
+      break;
     }
     case 1:
       define("torch.masked_select(" + x->name + ", " + x->name + " > 0)", x->dtype, {unknown_dim()},
              x->stable, x->magnitude);
-      return;
+      break;
+    case 2:
+      define("torch.repeat_interleave(" + x->name + ".flatten(), (" + x->name + ".flatten() > 0).long() * 2)",
+             x->dtype, {unknown_dim()}, x->stable, x->magnitude);
+      break;
+    case 3:
+      define("torch.arange(" + count + ").expand(2, " + count + ")", Dtype::i64, {{2, 2}, unknown_dim()},
+             true, 1);
+      break;
+    case 4:
+      define(x->name + ".flatten()[" + count + " // 2:]", x->dtype, {unknown_dim()}, x->stable, x->magnitude);
+      break;
     default:
       define(x->name + "[" + x->name + " > 0]", x->dtype, {unknown_dim()}, x->stable, x->magnitude);
   }
+  // Operators that compute with the size.
+  if (scope_.size() == before || !random_.chance(60)) return;
+  const Variable made = scope_.back();
+  if (made.dtype == Dtype::boolean) return;
+  define(made.name + " * 2 + 1", made.dtype, made.shape, made.stable && !is_floating(made.dtype),
+         made.magnitude + 0.5);
+  if (random_.chance(50) && made.dtype != Dtype::f16)
+    define("torch.relu(" + scope_.back().name + ").sum()", is_floating(made.dtype) ? made.dtype : Dtype::i64,
+           {}, made.stable && !is_floating(made.dtype), made.magnitude + 2);
 }
 
 void Generator::foreign() {

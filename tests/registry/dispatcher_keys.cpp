@@ -35,9 +35,11 @@ std::string text_of(const c10::FunctionSchema& schema) {
 
 }  // namespace
 
-// Of the frontend of exported programs, whose tests are in Python, or registered by other tests.
+// Of the frontend of exported programs, whose tests are in Python, or registered by other tests, or of
+// FBGEMM.
 bool is_own(std::string_view key) {
-  return key.starts_with("sr::") || key.starts_with("sr_test::") || key.starts_with("sr_replay::");
+  return key.starts_with("sr::") || key.starts_with("sr_test::") || key.starts_with("sr_replay::") ||
+         key.starts_with("fbgemm::");
 }
 
 TEST_CASE("every registered schema is LibTorch's own", "[ops]") {

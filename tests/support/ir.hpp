@@ -16,14 +16,16 @@ namespace sr::test {
 using Attributes = std::vector<std::pair<std::string, c10::IValue>>;
 
 // What C++'s `define` lacks against Python's scripting: `fork(function, arguments...)`, awaited with
-// `torch.wait(future)`. torch.ops.quantized is `quantized` here, and torch.ops.sr_test is `sr_test`.
+// `torch.wait(future)`. torch.ops.quantized is `quantized` here, and torch.ops.sr_test is `sr_test`, and
+// torch.ops.fbgemm is `fbgemm`.
 struct ScriptResolver : torch::jit::Resolver {
   std::shared_ptr<torch::jit::SugaredValue> resolveValue(const std::string& name, torch::jit::GraphFunction&,
                                                          const torch::jit::SourceRange&) override {
     if (name == "torch") return std::make_shared<torch::jit::BuiltinModule>("aten");
     if (name == "RuntimeError") return std::make_shared<torch::jit::ExceptionValue>(name);
     if (name == "fork") return torch::jit::SpecialFormValue::create(c10::prim::fork);
-    if (name == "quantized" || name == "sr_test") return std::make_shared<torch::jit::BuiltinModule>(name);
+    if (name == "quantized" || name == "sr_test" || name == "fbgemm")
+      return std::make_shared<torch::jit::BuiltinModule>(name);
     return nullptr;
   }
 };

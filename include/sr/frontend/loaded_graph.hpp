@@ -167,7 +167,7 @@ inline void run_passes(std::shared_ptr<torch::jit::Graph>& graph, const Barriers
   passes::run_pipeline(graph, settings, passes::Stage::behind_barriers);
   passes::unmark_constants(*graph);
   barriers.remove(*graph);
-  passes::run_pipeline(graph, settings, passes::Stage::last);
+  passes::run_pipeline(graph, settings, passes::Stage::without_barriers);
 }
 
 inline void show_weights(LoadedGraph& loaded, HiddenWeights& hidden,
@@ -238,6 +238,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
     if (state.empty() && module.get_methods().size() > 1 && detail::are_attributes(loaded.variables))
       loaded.source.emplace(module, owner);
   }
+  if (loaded.variables.empty()) passes::run_pipeline(loaded.graph, settings, passes::Stage::last);
   return loaded;
 }
 
@@ -264,6 +265,7 @@ inline LoadedGraph load_graph(const std::shared_ptr<torch::jit::Graph>& graph,
   detail::run_passes(loaded.graph, barriers, settings);
   detail::keep_constants(*loaded.graph);
   detail::show_weights(loaded, hidden, {});
+  if (loaded.variables.empty()) passes::run_pipeline(loaded.graph, settings, passes::Stage::last);
   return loaded;
 }
 

@@ -97,6 +97,7 @@ struct BlockReport {
   std::vector<PlanReport> plans;      // `arguments` are the values that the block reads
   std::vector<std::string> bailouts;  // as in Report, of runs
   std::vector<std::pair<std::string, std::uint64_t>> misses;
+  std::vector<std::string> pinned_by;  // as in Report
 };
 
 // Weights of the module in the layout that kernels read, beside the weights themselves.

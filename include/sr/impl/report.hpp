@@ -122,6 +122,11 @@ inline void print_plan(std::ostream& out, const PlanReport& plan) {
   for (const std::string& remark : plan.remarks) out << "  " << remark << '\n';
 }
 
+inline void print_pinned(std::ostream& out, const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    out << "a plan for each choice of sizes: how sizes follow through " << name << " is not known\n";
+}
+
 // `what` is "call" or "run".
 inline void print_misses(std::ostream& out, const char* what,
                          const std::vector<std::pair<std::string, std::uint64_t>>& misses) {
@@ -143,6 +148,7 @@ SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
     for (const PlanReport& plan : block.plans) detail::print_plan(out, plan);
     detail::print_misses(out, "run", block.misses);
     for (const std::string& reason : block.bailouts) out << "no replay: " << reason << '\n';
+    detail::print_pinned(out, block.pinned_by);
   }
   out << "weights: " << report.weight_bytes << " bytes";
   if (report.spilled_weight_bytes != 0)
@@ -152,8 +158,7 @@ SR_INLINE std::ostream& operator<<(std::ostream& out, const Report& report) {
     out << "packed weights: " << packed.count << ' ' << packed.kind << ", " << packed.bytes << " bytes\n";
   detail::print_misses(out, "call", report.misses);
   for (const std::string& reason : report.bailouts) out << "no replay: " << reason << '\n';
-  for (const std::string& name : report.pinned_by)
-    out << "a plan for each choice of sizes: how sizes follow through " << name << " is not known\n";
+  detail::print_pinned(out, report.pinned_by);
   for (const NodeReport& node : report.nodes) {
     out << "  [" << node.block << '.' << node.index << "] " << name_of(node.path) << "  " << node.text
         << '\n';

@@ -6,8 +6,10 @@
 #include <sr/ops/convolution/entries.hpp>
 #include <sr/ops/convolution/resampling.hpp>
 #include <sr/ops/embedding/entries.hpp>
+#include <sr/ops/embedding/jagged_entries.hpp>
 #include <sr/ops/factories/entries.hpp>
 #include <sr/ops/indexing/entries.hpp>
+#include <sr/ops/jagged/entries.hpp>
 #include <sr/ops/language/arithmetic.hpp>
 #include <sr/ops/language/containers.hpp>
 #include <sr/ops/language/control_flow.hpp>

@@ -12,8 +12,9 @@
 namespace sr::passes {
 
 // Barriers hide values behind branches on an unknown condition (barriers.hpp). Passes that remove branches
-// run after the barriers are removed.
-enum class Stage { behind_barriers, last };
+// run after the barriers are removed. Those of the last stage run when the variables of the model are inputs
+// and outputs of the graph, and only if there are none.
+enum class Stage { behind_barriers, without_barriers, last };
 
 struct Pass {
   std::string_view name;

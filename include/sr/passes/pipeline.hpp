@@ -21,9 +21,12 @@
 #include <sr/passes/common_subexpressions.hpp>
 #include <sr/passes/constant_bits.hpp>
 #include <sr/passes/if_then_else.hpp>
+#include <sr/passes/jagged_parts.hpp>
 #include <sr/passes/no_op_slices.hpp>
 #include <sr/passes/pass.hpp>
 #include <sr/passes/remove_mutation.hpp>
+#include <sr/passes/same_values.hpp>
+#include <sr/passes/sizes_by_data.hpp>
 #include <sr/passes/sizes_in_tensors.hpp>
 
 namespace sr::passes {
@@ -63,11 +66,17 @@ inline std::span<const Pass> pipeline() {
       Pass{"common_subexpressions", "eliminates common subexpressions", &eliminate_common_subexpressions},
       // Behind that pass, which would merge two results: the new nodes lose the marks of the barrier.
       Pass{"variadic_ops", "passes the operands of cat and stack without a list", &detail::use_variadic_ops},
+      Pass{"jagged_parts", "reads parts of jagged features where they lie", &read_jagged_parts},
       Pass{"dead_code", "removes unused nodes",
            [](GraphPtr& graph) { torch::jit::EliminateDeadCode(graph); }},
       Pass{"canonicalize", "numbers values in order",
            [](GraphPtr& graph) { graph = torch::jit::Canonicalize(graph, true); }},
-      Pass{"if_then_else", "turns branches that only choose into one node", &use_if_then_else, Stage::last},
+      Pass{"same_values", "uses a value that branches, loops and operators in place return as it is",
+           &use_same_values, Stage::without_barriers},
+      Pass{"if_then_else", "turns branches that only choose into one node", &use_if_then_else,
+           Stage::without_barriers},
+      Pass{"sizes_by_data", "puts what computes with sizes that data decide into a block",
+           &split_at_sizes_by_data, Stage::last},
   };
   return kPasses;
 }

@@ -144,18 +144,23 @@ void print_plans(std::ostream& out, const std::vector<PlanReport>& plans) {
   }
 }
 
+void print_pinned(std::ostream& out, const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    out << "\nA plan for each choice of sizes: how sizes follow through " << name << " is not known.\n";
+}
+
 void print_plans(std::ostream& out, const Report& report) {
   print_plans(out, report.plans);
   for (const BlockReport& block : report.decided_blocks) {
     out << "\nData decide about " << block.name << "; " << block.replayed_runs << " runs were replayed.\n";
     print_plans(out, block.plans);
     for (const std::string& reason : block.bailouts) out << "\nNo replay: " << reason << '\n';
+    print_pinned(out, block.pinned_by);
   }
   for (const auto& [why, calls] : report.misses)
     out << '\n' << calls << (calls == 1 ? " call was" : " calls were") << " not replayed. " << why << '\n';
   for (const std::string& reason : report.bailouts) out << "\nNo replay: " << reason << '\n';
-  for (const std::string& name : report.pinned_by)
-    out << "\nA plan for each choice of sizes: how sizes follow through " << name << " is not known.\n";
+  print_pinned(out, report.pinned_by);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include <sr/frontend/export/argument_values.hpp>
 #include <sr/frontend/export/builder.hpp>
-#include <sr/frontend/export/own_operators.hpp>
+#include <sr/graph/own_operators.hpp>
 
 namespace sr::exported {
 
@@ -193,7 +193,7 @@ inline void Builder::add_autocast(const Json& node) {
   for (std::size_t i = 5; is_for_cpu && i < items_of(node, "inputs", where_).size(); ++i) {
     Value* const operand = argument(input(node, i), c10::AnyType::get());
     if (operand->type()->kind() != c10::TypeKind::TensorType) continue;
-    register_own_operators();
+    sr::detail::register_own_operators();
     require(call("sr::autocast_is_off", {operand}),
             "The program was exported with a region in which autocast is off, and is called under autocast. "
             "Call it outside of torch.autocast, or within torch.autocast('cpu', enabled=False).",

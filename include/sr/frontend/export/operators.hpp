@@ -14,8 +14,8 @@
 #include <sr/frontend/export/argument_values.hpp>
 #include <sr/frontend/export/assertions.hpp>
 #include <sr/frontend/export/builder.hpp>
-#include <sr/frontend/export/own_operators.hpp>
 #include <sr/frontend/export/quantization.hpp>
+#include <sr/graph/own_operators.hpp>
 
 namespace sr::exported {
 
@@ -96,7 +96,7 @@ inline void Builder::add_operator(const Json& node, const std::string& target) {
   if (!name) malformed(where_, "has no target of the form torch.ops.namespace.name.overload");
   if (add_special(node, *name)) return;
   if (detail::key_of(*name) == "aten::view.dtype") {
-    register_own_operators();
+    sr::detail::register_own_operators();
     name = c10::OperatorName("sr::view", "dtype");
   }
   for (const auto& [symbolic, own] : detail::kRenamed) {

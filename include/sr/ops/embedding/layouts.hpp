@@ -23,8 +23,8 @@ inline bool embedding(LayoutRule& rule) {
   return true;
 }
 
-// embedding_bag(weight, indices, offsets, scale, mode, sparse, weights of samples, include_last_offset, ...)
-inline bool embedding_bag(LayoutRule& rule) {
+// The first result of those below.
+inline bool bags(LayoutRule& rule) {
   const Dims &table = rule.tensor(0).sizes, &indices = rule.tensor(1).sizes, &offsets = rule.tensor(2).sizes;
   if (table.size() != 2 || indices.size() != 1 || offsets.size() != 1) return false;
   if (rule.has_tensor(6) &&
@@ -33,6 +33,22 @@ inline bool embedding_bag(LayoutRule& rule) {
   const Size bags = rule.value(7).toBool() ? offsets[0] - 1 : offsets[0];
   if (!require(bags >= 0)) return false;
   rule.dense({bags, table[1]});
+  return true;
+}
+
+// sr::part_starts(lengths, whole, checks, messages)
+inline bool part_starts(LayoutRule& rule) {
+  const Dims& lengths = rule.tensor(0).sizes;
+  if (lengths.size() != 1 || rule.tensor(1).sizes.size() != 1) return false;
+  rule.dense({lengths[0] + 1});
+  return true;
+}
+
+// embedding_bag(weight, indices, offsets, scale, mode, sparse, weights of samples, include_last_offset, ...)
+inline bool embedding_bag(LayoutRule& rule) {
+  if (!bags(rule)) return false;
+  const Dims &table = rule.tensor(0).sizes, &indices = rule.tensor(1).sizes, &offsets = rule.tensor(2).sizes;
+  const Size bags = rule.value(7).toBool() ? offsets[0] - 1 : offsets[0];
   // LibTorch returns three tensors more, for the backward pass. The mode and the dtypes decide which of these
   // sizes each of them has.
   return rule.dense_as_recorded({{0}, {indices[0]}}) && rule.dense_as_recorded({{0}, {bags}, {offsets[0]}}) &&

@@ -1,7 +1,9 @@
 // embedding_bag of a table in fp32, without the outputs that only training needs, and of quantized tables.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,6 +21,9 @@ struct BagStep final : ClonableStep<BagStep> {
   Size bag_count, bag_length, indices_count, offsets_count, out_row;  // see kernels::Bags
   kernels::Bags shape;                                                // in this call
   Address table, indices, offsets, weights, out;
+  // Of the bags of a part of the indices: where all parts begin, and the number of the part.
+  Address starts;
+  std::optional<std::int64_t> part;
   std::int64_t limit = 0;  // of indices
   bool (*all_within)(const void* indices, bool wide, std::size_t count, std::int64_t limit) = nullptr;
   void (*reduce)(const kernels::Bags& bags) = nullptr;
@@ -41,12 +46,22 @@ struct BagStep final : ClonableStep<BagStep> {
     if (bags.mode == kernels::BagMode::weighted_sum)
       bags.weights = self.weights.in<const float>(context.bases);
     bags.out = self.out.in<float>(context.bases);
+    if (self.part) self.take_part(bags, context);
     const bool fits = bags.wide ? self.fits<std::int64_t>(bags) : self.fits<std::int32_t>(bags);
     if (!fits) throw Deoptimized("An index or an offset is out of range.", Deoptimized::Program::kept);
     self.reduce(bags);
   }
 
  private:
+  // PartStartsStep has checked that the parts are those of the indices.
+  void take_part(kernels::Bags& bags, const Context& context) const {
+    const std::int64_t* const start = starts.in<const std::int64_t>(context.bases) + *part;
+    const std::int64_t width = bags.wide ? sizeof(std::int64_t) : sizeof(std::int32_t);
+    bags.indices = static_cast<const std::byte*>(bags.indices) + start[0] * width;
+    bags.indices_count = start[1] - start[0];
+    if (bags.weights != nullptr) bags.weights += start[0];
+  }
+
   // True if indices are within the table, and the bags cover all indices one after the other.
   template <class Offset>
   bool fits(const kernels::Bags& bags) const {
@@ -66,7 +81,7 @@ namespace lower {
 // Adds what all kinds of tables have in common. Without offsets, `indices` has a row for each bag.
 inline void emit_bags(Lowering& lowering, BagStep step, const Operand& table, Operand indices,
                       std::optional<Operand> offsets, std::optional<Operand> weights, const Operand& out,
-                      Size out_row) {
+                      Size out_row, std::array<std::optional<Operand>, 2> starts = {}) {
   indices = lowering.contiguous(indices);
   step.bag_count = out.sizes[0];
   step.shape.columns = static_cast<std::size_t>(out.sizes[1].pin());
@@ -93,11 +108,17 @@ inline void emit_bags(Lowering& lowering, BagStep step, const Operand& table, Op
     step.weights = lowering.address(*weights);
     reads.push_back(weights->storage);
   }
+  for (const std::optional<Operand>& each : starts) {
+    if (!each) continue;
+    step.starts = lowering.address(*each);  // those of the weights are equal
+    reads.push_back(each->storage);
+  }
   lowering.emit(std::move(step), std::move(reads), {out.storage});
 }
 
 // (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, ...);
-// `padding` is the index that counts for nothing, or -1.
+// `padding` is the index that counts for nothing, or -1. The bags of a part have three arguments more, see
+// tensor_parts.hpp.
 inline bool bags(Lowering& lowering, const TracedNode& node, std::int64_t padding) {
   const auto table = lowering.input(node, 0);
   const auto indices = lowering.input(node, 1), offsets = lowering.input(node, 2),
@@ -107,9 +128,6 @@ inline bool bags(Lowering& lowering, const TracedNode& node, std::int64_t paddin
   constexpr std::int64_t kMax = 2;
   if (!table || !indices || !offsets || lowering.reads_behind_first(node)) return false;
   if (lowering.exact() && mode != kMax) return false;
-  // Offsets that the interpreter accepts can deoptimize a replay, which may have drawn random numbers by
-  // then.
-  if (lowering.trace().draws_random_numbers) return false;
   if (!table->is_float() || !out.is_float() || out.count() == 0) return false;
   if (indices->dtype != offsets->dtype || (indices->dtype != c10::kLong && indices->dtype != c10::kInt))
     return false;
@@ -125,7 +143,14 @@ inline bool bags(Lowering& lowering, const TracedNode& node, std::int64_t paddin
   step.limit = table->sizes[0].pin();
   step.shape.padding = padding;
   step.reduce = kernels::kernels().table.reduce_bags;
-  emit_bags(lowering, std::move(step), *table, *indices, *offsets, weights, out, results.second);
+  constexpr std::size_t kStarts = 9, kStartsOfWeights = 10, kPart = 11;
+  if (node.inputs.size() <= kStarts) {
+    emit_bags(lowering, std::move(step), *table, *indices, *offsets, weights, out, results.second);
+    return true;
+  }
+  step.part = node.inputs[kPart].toInt();
+  emit_bags(lowering, std::move(step), *table, *indices, *offsets, weights, out, results.second,
+            {lowering.input(node, kStartsOfWeights), lowering.input(node, kStarts)});
   return true;
 }
 
@@ -158,7 +183,6 @@ bool quantized_embedding_bag(Lowering& lowering, const TracedNode& node) {
       8;  // floats of a register of CPUs that fuse products and sums, as FBGEMM does
   if (lowering.exact() && kernels::kernels().table.width < kLeastFused) return false;
   if (!table || !indices || !node.inputs[7].isNone()) return false;
-  if (lowering.trace().draws_random_numbers) return false;  // as above
   if (table->dtype != c10::kByte || table->rank() != 2) return false;
   if (offsets ? indices->rank() != 1 || offsets->rank() != 1 : indices->rank() != 2) return false;
   if (!out.is_float() || out.rank() != 2 || out.count() == 0 || !out.is_contiguous()) return false;

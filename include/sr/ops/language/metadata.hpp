@@ -8,7 +8,7 @@
 
 namespace sr::ops {
 
-// See frontend/export/own_operators.hpp. Calls under autocast are not replayed, so the answer of a recorded
+// See graph/own_operators.hpp. Calls under autocast are not replayed, so the answer of a recorded
 // call holds for its replays.
 struct AutocastIsOff {
   bool operator()(const at::Tensor&) const { return !ThreadModes::now().autocast(); }

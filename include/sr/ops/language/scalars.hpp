@@ -109,10 +109,12 @@ namespace registered {
 
 inline const Native<"aten::__not__(bool self) -> bool", Not> not_;
 inline const Native<"aten::__is__(t1 self, t2 obj) -> bool", Is,
-                    Facts<Fact::reads_metadata_only, Fact::compares_identity>>
+                    Facts<Fact::reads_metadata_only, Fact::compares_identity>,
+                    Layouts<&replay::layouts::no_matter_of_sizes>>
     is;
 inline const Native<"aten::__isnot__(t1 self, t2 obj) -> bool", IsNot,
-                    Facts<Fact::reads_metadata_only, Fact::compares_identity>>
+                    Facts<Fact::reads_metadata_only, Fact::compares_identity>,
+                    Layouts<&replay::layouts::no_matter_of_sizes>>
     is_not;
 inline const Native<"aten::len.t(t[] a) -> int", Length, Layouts<&replay::layouts::length_of_list>>
     list_length;

@@ -14,7 +14,7 @@
 
 namespace sr::ops {
 
-// See frontend/export/own_operators.hpp.
+// See graph/own_operators.hpp.
 struct ViewInDtype {
   at::Tensor operator()(const at::Tensor& self, at::ScalarType dtype) const { return self.view(dtype); }
 };

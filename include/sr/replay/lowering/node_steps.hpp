@@ -94,12 +94,22 @@ inline InterpretedStep::Result expected_result(Lowering& lowering, const TracedN
   return result;
 }
 
+inline void add_result(InterpretedStep& step, InterpretedStep::Result result) {
+  const auto is_on_same = [&](const InterpretedStep::Result& other) {
+    return result.storage != kNone && other.storage == result.storage;
+  };
+  result.first =
+      static_cast<std::size_t>(std::ranges::find_if(step.results, is_on_same) - step.results.begin());
+  step.results.push_back(std::move(result));
+}
+
 // Emits the node's own function. Control flow that data decide runs its blocks on `blocks`.
 inline void interpret(Lowering& lowering, const TracedNode& traced, Frame* blocks) {
   auto step = std::make_unique<InterpretedStep>();
   std::vector<StorageId> reads, writes;
   step->copies_inputs = traced.foreign;
   step->may_return_inputs = traced.may_return_inputs;
+  step->changes_lists = traced.changes_lists;
   if (traced.processed->sub_blocks.empty()) {
     step->take(*traced.processed);
   } else {
@@ -133,7 +143,7 @@ inline void interpret(Lowering& lowering, const TracedNode& traced, Frame* block
   for (const NumberInput& number : traced.captured_numbers)
     step->vary(traced.captured_slots[number.input], number.values);
   for (std::size_t i = 0; i < traced.outputs.size(); ++i)
-    step->results.push_back(expected_result(lowering, traced, i, writes));
+    add_result(*step, expected_result(lowering, traced, i, writes));
   writes.insert(writes.end(), traced.changed.begin(), traced.changed.end());
   step->constants = constants_of(lowering, step->shared != nullptr ? nullptr : &reads);
   lowering.emit_owned(std::move(step), &InterpretedStep::run, std::move(reads), std::move(writes));

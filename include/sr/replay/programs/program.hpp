@@ -76,7 +76,11 @@ struct ProgramParts {
   bool changes_arguments = false;     // writes some, or changes lists or dictionaries of them
   bool may_end_behind_write = false;  // a replay may deoptimize after a step has written one
 
+  // The last results are tensors that the block appends to these lists, which are inputs by value.
+  std::vector<ValueId> appends_to;
+
   bool draws_random_numbers = false;
+  bool may_draw_again = false;    // data may end a replay that has drawn some
   std::vector<StorageId> placed;  // storages in the arena, in the order of `requests`
   std::vector<memory::Request> requests;
   std::vector<Size> request_bytes;       // of each request in any call

@@ -74,9 +74,9 @@ class ProgramBuilder {
     }
     if (fails_after_run_once_) {
       program_->bailout =
-          "Random numbers are drawn, or code is called of which nothing is known, and data could end a "
-          "replay after "
-          "that.";
+          "Random numbers are drawn from a generator of the model, or code is called of which nothing is "
+          "known, "
+          "and data could end a replay after that.";
     }
     note_written_variables(lowering_, *program_);
     // Copies of results and variables belong to the graph's return.
@@ -99,7 +99,8 @@ class ProgramBuilder {
     notes_->nodes.push_back(node.processed->node);
     if (node.role == Role::nothing) return;
     const std::size_t before = lowering_.drafts().size();
-    const bool writes = node.role == Role::interpreted && !node.changed.empty();
+    const bool writes =
+        node.role == Role::interpreted && !node.changed.empty() && node.processed->sub_blocks.empty();
     const bool runs_kernel = (node.role == Role::compute || writes) && lower_to_kernels(node);
     remark(i, runs_kernel);
     if (writes && !runs_kernel && !node.twin.empty())
@@ -151,6 +152,11 @@ class ProgramBuilder {
     // The sizes of random results are static, so that their own nodes cannot fail.
     fails_after_run_once_ |= may_fail && (has_run_once_ || (node.runs_once && !node.is_random));
     has_run_once_ |= node.runs_once;
+    program_->may_draw_again |= may_fail && (has_drawn_ || (node.draws && !node.is_random));
+    has_drawn_ |= node.draws;
+    // The general path does not run the operator again, which may have drawn numbers, too.
+    is_foreign_ |= node.foreign;
+    fails_after_run_once_ |= program_->may_draw_again && is_foreign_;
   }
 
   bool lower_to_kernels(const TracedNode& node) {
@@ -236,6 +242,7 @@ class ProgramBuilder {
     if (!program_->written_arguments.empty()) notes_->weights = weight_ranges(trace_);
     note_last_writers(drafts);
     program_->draws_random_numbers = trace_.draws_random_numbers;
+    for (const AppendedTensor& appended : trace_.appended) program_->appends_to.push_back(appended.list);
     program_->wider_views = trace_.wider_views;
     program_->environment = trace_.environment;
     program_->asked = trace_.asked | lowering_.asked();
@@ -299,6 +306,7 @@ class ProgramBuilder {
   StepMakers makers_;
   std::vector<bool> is_result_;  // by storage
   bool has_run_once_ = false;
+  bool has_drawn_ = false, is_foreign_ = false;  // some node so far
   bool fails_after_run_once_ = false;
 };
 
@@ -325,7 +333,9 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
       }
     }
     program->state = std::move(state);
-    program->results.recycles = content.options.memory.manage_outputs && trace.changed_containers.empty();
+    // The results of a block may become elements of the caller's lists.
+    program->results.recycles =
+        content.options.memory.manage_outputs && trace.changed_containers.empty() && !trace.is_of_block;
     if (!program->bailout.empty()) return program;
     program->planned = program->requests;
     program->layout = lay_out(content, planner, program->planned);

@@ -93,7 +93,8 @@ class Recordings {
     entry_->loops_by_data.insert(trace.loops_by_data.begin(), trace.loops_by_data.end());
     if (described && trace.loops_by_data.empty()) program = make_program(trace, words, recording, weights);
     if (apart || trace.answers_otherwise) return {std::nullopt, std::move(program)};
-    std::vector<c10::IValue> outputs = trace.results;
+    std::vector<c10::IValue> outputs;
+    for (const c10::IValue& result : trace.results) outputs.push_back(with_lists(trace, result));
     if (program != nullptr) {  // which goes on reading its literals
       const std::unordered_set<const void*> literals = literals_of(trace);
       sr::detail::FreshCopies copies(literals);
@@ -103,6 +104,20 @@ class Recordings {
     const auto end = outputs.begin() + static_cast<std::ptrdiff_t>(trace.result_count);
     outputs.erase(end - static_cast<std::ptrdiff_t>(trace.changed_containers.size()), end);
     return {std::move(outputs), std::move(program)};
+  }
+
+  // A result of the recorded call.
+  static c10::IValue with_lists(const Trace& trace, const c10::IValue& result) {
+    if (trace.returned_lists.empty()) return result;
+    if (result.isTensorList()) {
+      const auto list = trace.returned_lists.find(result.internalToPointer());
+      return list == trace.returned_lists.end() ? result : list->second;
+    }
+    if (!result.isTuple()) return result;
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : result.toTupleRef().elements())
+      elements.push_back(with_lists(trace, element));
+    return sr::detail::tuple_of(sr::detail::type_of_tuple(result), std::move(elements));
   }
 
   // A program that another runtime of the module has recorded for such calls; null if there is none.

@@ -12,11 +12,14 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <sr/base/borrowed.hpp>
 #include <sr/base/identity.hpp>
+#include <sr/base/kept_bytes.hpp>
 #include <sr/executor/misses.hpp>
 #include <sr/graph/report.hpp>
 #include <sr/memory/planner_ops.hpp>
 #include <sr/module/prepared_module.hpp>
+#include <sr/replay/programs/written_arguments.hpp>
 #include <sr/replay/runner/release_values.hpp>
 #include <sr/replay/runner/runtime_programs.hpp>
 #include <sr/replay/runner/step_runner.hpp>
@@ -24,16 +27,16 @@
 
 namespace sr::replay {
 
-// Belongs to one runtime. The module, the planner and the services must outlive it. It must not move.
+// Belongs to one runtime. The module, the planner and `blocks` must outlive it. It must not move.
 class ReplayedBlock {
  public:
   ReplayedBlock(const PreparedModule& content, std::uint32_t block, std::shared_ptr<const WeightSet> weights,
-                const memory::PlannerOps& planner, Services& services)
+                const memory::PlannerOps& planner, BlockCalls& blocks)
       : content_(&content),
-        services_(&services),
+        services_{&planner, weights.get(), {}, {}, &blocks, {}},
         entry_(Entry::of_block(content, block)),
         last_numbers_(entry_.inputs.size()),
-        programs_(content, entry_, std::move(weights), planner, misses_, services.ran) {}
+        programs_(content, entry_, std::move(weights), planner, misses_, services_.ran) {}
   ReplayedBlock(const ReplayedBlock&) = delete;
   ReplayedBlock& operator=(const ReplayedBlock&) = delete;
 
@@ -49,10 +52,14 @@ class ReplayedBlock {
     take_inputs(frame);
     if (entry_.changes_lists && has_aliases()) return false;
     Program* const program = programs_.find(args_);
-    return program != nullptr ? replay(*program, frame) : record(frame);
+    if (program == nullptr) return record(frame);
+    return (!program->changes_arguments || begin_writes(*program)) && replay(*program, frame);
   }
 
-  void take(std::shared_ptr<const WeightSet> weights) { programs_.take(std::move(weights)); }
+  void take(std::shared_ptr<const WeightSet> weights) {
+    services_.weights = weights.get();
+    programs_.take(std::move(weights));
+  }
   void trim() { programs_.trim(); }
 
   // Adds a BlockReport, and the memory of the programs.
@@ -61,9 +68,9 @@ class ReplayedBlock {
     programs_.report(own);
     report.replay_arena_bytes += own.replay_arena_bytes;
     report.plan_bytes += own.plan_bytes;
-    if (replayed_ == 0 && own.bailouts.empty()) return;
-    report.decided_blocks.push_back(
-        {entry_.name, replayed_, std::move(own.plans), std::move(own.bailouts), std::move(own.misses)});
+    if (own.plans.empty() && own.bailouts.empty()) return;
+    report.decided_blocks.push_back({entry_.name, replayed_, std::move(own.plans), std::move(own.bailouts),
+                                     std::move(own.misses), std::move(own.pinned_by)});
   }
 
  private:
@@ -73,6 +80,7 @@ class ReplayedBlock {
     ~Held() {
       block.args_.clear();
       block.numbers_.clear();
+      block.services_.undo.clear();
     }
   };
 
@@ -105,11 +113,25 @@ class ReplayedBlock {
     return found;
   }
 
-  // Returns false if data have led the replay elsewhere.
+  // Returns false if a tensor that the block writes shares memory with another one that it reads, or is too
+  // large to be restored if data end the replay.
+  bool begin_writes(Program& program) {
+    if (!enter_written_arguments(program, args_)) return false;
+    if (!program.may_end_behind_write) return true;
+    if (program.unlogged_bytes() > kMostKeptBytes) return false;
+    services_.undo.begin(/*keep_all=*/true);
+    program.log_leaves(services_.undo);
+    return true;
+  }
+
+  // Returns false if data have led the replay elsewhere, and nothing has changed then.
   bool replay(Program& program, Frame& frame) {
+    if (program.may_draw_again) services_.generator.keep();
     try {
       run_program(program, frame);
     } catch (const Deoptimized& failure) {
+      services_.undo.undo();
+      if (program.may_draw_again) services_.generator.restore();
       programs_.note_ended(program, failure);
       // Lists may have changed: the call begins again.
       if (entry_.changes_lists) throw Deoptimized(failure.why, Deoptimized::Program::kept);
@@ -121,23 +143,50 @@ class ReplayedBlock {
   }
 
   void run_program(Program& program, Frame& frame) {
+    std::vector<std::size_t> lengths;  // of the lists that it appends to, before it does
+    for (const ValueId list : program.appends_to) lengths.push_back(numbers_[list].toTensorList().size());
     ProgramTable& table = programs_.table();
     if (kCheckPlans && table.is_shared()) table.poison();
     program.results.prepare(program.bases.data());
     program.set_derived_bases();
     for (std::size_t i = 0; i < numbers_.size(); ++i) program.values[i] = numbers_[i];
     Context context{program.bases.data(), &program.values, &program.tensors,
-                    frame.call,           services_,       program.bases.size()};
+                    frame.call,           &services_,      program.bases.size()};
     const ReleaseResults release{{program}};
     if (times_steps_ && StepRunner::is_timed(program)) [[unlikely]] {
       StepRunner(table).run_timed(program, context, frame.call);
     } else {
       StepRunner(table).run(program, context, frame.call);
     }
-    if (entry_.own_outputs.size() == 1) {
+    if (entry_.own_outputs.size() == 1 && lengths.empty()) {
       put(0, program.results.build(context, args_), frame);
     } else {
-      put_all(program.results.build_all(context, args_), frame);
+      std::vector<c10::IValue> results = program.results.build_all(context, args_);
+      if (!lengths.empty()) append(program, results, lengths);
+      put_all(std::move(results), frame);
+    }
+  }
+
+  // Puts the last results in the places that the steps have left in lists, in order. Blocks in this block
+  // have filled theirs.
+  void append(const Program& program, const std::vector<c10::IValue>& results,
+              const std::vector<std::size_t>& lengths) const {
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      c10::List<at::Tensor> list = numbers_[program.appends_to[i]].toTensorList();
+      std::size_t place = lengths[i];
+      while (place < list.size() && list.get(place).defined()) ++place;
+      const at::Tensor& tensor = results[entry_.own_outputs.size() + i].toTensor();
+      if (place == list.size() || !tensor.defined() ||
+          memory::is_borrowed(*tensor.storage().unsafeGetStorageImpl()))
+        throw Deoptimized("A block appends a tensor of the replay to a list.", Deoptimized::Program::doubted);
+      list.set(place, tensor);
+    }
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      const c10::List<at::Tensor> list = numbers_[program.appends_to[i]].toTensorList();
+      for (std::size_t place = lengths[i]; place < list.size(); ++place) {
+        if (!list.get(place).defined())
+          throw Deoptimized("A block appends an undefined tensor to a list.", Deoptimized::Program::doubted);
+      }
     }
   }
 
@@ -181,13 +230,13 @@ class ReplayedBlock {
   }
 
   const PreparedModule* content_;
-  Services* services_;
+  Services services_;  // whose log is of the run
   Entry entry_;
   Misses misses_;
   std::uint64_t replayed_ = 0;
   bool times_steps_ = false;
-  std::vector<c10::IValue> last_numbers_;  // by input, of the last run without a program
-  RuntimePrograms programs_;
+  std::vector<c10::IValue> last_numbers_;    // by input, of the last run without a program
+  RuntimePrograms programs_;                 // which refers to services_
   std::vector<c10::IValue> args_, numbers_;  // of the run
 };
 

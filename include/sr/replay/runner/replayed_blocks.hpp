@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <sr/graph/alias_rules.hpp>
+#include <sr/graph/block_effects.hpp>
 #include <sr/graph/each_node.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/graph/report.hpp>
@@ -15,7 +16,6 @@
 #include <sr/module/weight_set.hpp>
 #include <sr/replay/runner/replayed_block.hpp>
 #include <sr/replay/steps/step.hpp>
-#include <sr/replay/trace/block_effects.hpp>
 
 namespace sr::replay {
 
@@ -25,10 +25,7 @@ class ReplayedBlocks final : public BlockCalls {
  public:
   ReplayedBlocks(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
                  const memory::PlannerOps& planner)
-      : content_(&content),
-        weights_(std::move(weights)),
-        planner_(&planner),
-        services_{&planner, weights_.get(), {}, {}, this} {}
+      : content_(&content), weights_(std::move(weights)), planner_(&planner) {}
   ReplayedBlocks(const ReplayedBlocks&) = delete;
   ReplayedBlocks& operator=(const ReplayedBlocks&) = delete;
 
@@ -49,7 +46,6 @@ class ReplayedBlocks final : public BlockCalls {
   // Drops all programs, which hold values and addresses of the old weights.
   void take(const std::shared_ptr<const WeightSet>& weights) {
     weights_ = weights;
-    services_.weights = weights.get();
     for (const auto& [index, block] : blocks_) {
       if (block != nullptr) block->take(weights);
     }
@@ -70,7 +66,7 @@ class ReplayedBlocks final : public BlockCalls {
     const bool computes = sr::detail::any_node(
         source, [](const torch::jit::Node* node) { return sr::detail::dispatched(*node).has_value(); });
     if (!computes || !BlockEffects::of(source).are_known) return nullptr;
-    auto made = std::make_unique<ReplayedBlock>(*content_, block, weights_, *planner_, services_);
+    auto made = std::make_unique<ReplayedBlock>(*content_, block, weights_, *planner_, *this);
     made->time_steps(times_steps_, /*forgets=*/false);
     return made;
   }
@@ -78,7 +74,6 @@ class ReplayedBlocks final : public BlockCalls {
   const PreparedModule* content_;
   std::shared_ptr<const WeightSet> weights_;
   const memory::PlannerOps* planner_;
-  Services services_;
   bool times_steps_ = false;
   std::map<std::uint32_t, std::unique_ptr<ReplayedBlock>> blocks_;  // by index, once they have run
 };

@@ -35,7 +35,7 @@ class Replayer {
       : content_(&content),
         entry_(Entry::of_call(content)),
         blocks_(content, weights, planner),
-        services_{&planner, weights.get(), {}, {}, &blocks_},
+        services_{&planner, weights.get(), {}, {}, &blocks_, {}},
         programs_(content, entry_, std::move(weights), planner, metrics.misses(), services_.ran),
         metrics_(&metrics),
         closer_look_(content, entry_, planner) {
@@ -95,6 +95,8 @@ class Replayer {
   // Throws what operators throw, and CheckFailedError if a checked replay was wrong.
   template <class Replay>
   [[gnu::always_inline]] bool attempt(Program& program, const Replay& replay) {
+    if (program.may_draw_again) [[unlikely]]
+      services_.generator.keep();
     try {
       if (!replay()) return false;
       ++program.replays;
@@ -102,6 +104,7 @@ class Replayer {
       return true;
     } catch (const Deoptimized& failure) {
       undo();
+      if (program.may_draw_again) services_.generator.restore();
       has_failed_ = true;
       programs_.note_ended(program, failure);
       return false;

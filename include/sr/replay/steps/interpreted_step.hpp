@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <ATen/Functions.h>
+#include <c10/util/SmallVector.h>
 
 #include <sr/base/borrowed.hpp>
 #include <sr/base/identity.hpp>
@@ -24,8 +25,7 @@ namespace sr::replay {
 struct InterpretedStep final : BoundNode {
   std::string_view name() const override { return shared != nullptr ? "control flow" : "interpreted"; }
   bool may_fail() const override {
-    // A block that has changed a list may end the replay.
-    return shared != nullptr ||
+    return changes_lists ||
            std::ranges::any_of(results, [](const Result& result) { return result.storage != kNone; });
   }
 
@@ -35,6 +35,7 @@ struct InterpretedStep final : BoundNode {
     StorageId storage = kNone;  // kNone: a number, or no tensor
     ValueId value = kNone;      // kNone: none of these either, an undefined tensor
     bool any_sizes = false;     // see TracedTensor
+    std::size_t first = 0;      // the first result that lies in the storage
   };
 
   // `value` holds tensors of `wrappers`. If `dynamic` is not kNone, the table of values holds the value.
@@ -69,6 +70,7 @@ struct InterpretedStep final : BoundNode {
     made->results = results;
     made->copies_inputs = copies_inputs;
     made->may_return_inputs = may_return_inputs;
+    made->changes_lists = changes_lists;
     made->constants = constants;
     return made;
   }
@@ -90,7 +92,8 @@ struct InterpretedStep final : BoundNode {
   std::vector<Result> results;
   Frame* shared = nullptr;  // control flow: the frame its blocks run on
   bool copies_inputs = false;
-  bool may_return_inputs = false;                  // see aliased_results.hpp
+  bool may_return_inputs = false;  // see aliased_results.hpp
+  bool changes_lists = false;      // control flow: if data end a block's replay, they end the call's
   std::vector<const c10::StorageImpl*> constants;  // that it reads or may; sorted
 
  private:
@@ -130,6 +133,8 @@ struct InterpretedStep final : BoundNode {
                                                                     : value;
       if (input.begins != kNone) (*context.values)[input.begins] = on.values[input.slot];
     }
+    c10::SmallVector<std::pair<Slot, std::size_t>, 2> lists;  // of tensors, with their lengths
+    if (changes_lists) find_lists(on, lists);
     NodeView view(node, on);
     if (node.kind == NodeKind::out_variant) {
       call_boxed(view);
@@ -137,7 +142,25 @@ struct InterpretedStep final : BoundNode {
       node.function(view);
     }
     if (copies_inputs) note_run(view, context.services->ran);
-    for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], view.output(i), context);
+    for (const auto& [slot, length] : lists) check_appended(on.values[slot].toTensorList(), length);
+    for (std::size_t i = 0; i < results.size(); ++i) take_result(i, view.output(i), context);
+  }
+
+  void find_lists(const Frame& on, c10::SmallVector<std::pair<Slot, std::size_t>, 2>& lists) const {
+    for (const Input& input : inputs_) {
+      const c10::IValue& value = on.values[input.slot];
+      if ((input.dynamic != kNone || input.begins != kNone) && value.isTensorList())
+        lists.emplace_back(input.slot, value.toTensorList().size());
+    }
+  }
+  // What blocks append must not be memory of the replay: blocks that are not replayed append what they are
+  // given.
+  static void check_appended(const c10::List<at::Tensor>& list, std::size_t first) {
+    for (std::size_t i = first; i < list.size(); ++i) {
+      const at::Tensor tensor = list.get(i);
+      if (tensor.defined() && memory::is_borrowed(*tensor.storage().unsafeGetStorageImpl()))
+        throw Deoptimized("A block appends a tensor of the replay to a list.", Deoptimized::Program::doubted);
+    }
   }
 
   static void note_run(const NodeView& view, RanNodes& ran) {
@@ -152,7 +175,8 @@ struct InterpretedStep final : BoundNode {
            static_cast<std::size_t>(tensor.dim()) == expected.sizes.size();
   }
 
-  void take_result(const Result& result, c10::IValue& value, Context& context) const {
+  void take_result(std::size_t i, c10::IValue& value, Context& context) const {
+    const Result& result = results[i];
     if (result.storage == kNone && result.value == kNone) {
       if (!value.isTensor() || value.toTensor().defined())
         throw Deoptimized("A result that was no tensor when it was recorded is one.",
@@ -181,8 +205,22 @@ struct InterpretedStep final : BoundNode {
       throw Deoptimized("A result that depends on data has another shape than when it was recorded.",
                         Deoptimized::Program::doubted);
     }
+    if (!shares_as_recorded(i, storage, context))
+      throw Deoptimized("Results that depend on data share memory otherwise than when they were recorded.",
+                        Deoptimized::Program::doubted);
+    if (result.first != i) return;
     context.bases[result.storage] = static_cast<std::byte*>(storage->mutable_data());
     (*context.tensors)[result.storage] = tensor;
+  }
+
+  // True if, of the results before this one, those lie in `storage` that did in the recorded call.
+  bool shares_as_recorded(std::size_t i, const c10::StorageImpl* storage, const Context& context) const {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (results[j].storage == kNone || results[j].first != j) continue;
+      const bool shares = (*context.tensors)[results[j].storage].storage().unsafeGetStorageImpl() == storage;
+      if (shares != (results[i].first == j)) return false;
+    }
+    return true;
   }
 
   // Releases all values of the call, also if an operator throws.

@@ -13,6 +13,7 @@
 
 #include <sr/graph/processed_node.hpp>
 #include <sr/graph/ran_nodes.hpp>
+#include <sr/replay/steps/generator_state.hpp>
 #include <sr/replay/steps/undo_log.hpp>
 
 namespace sr::replay {
@@ -39,6 +40,7 @@ struct Services {
   RanNodes ran;                                 // is told of operators of which nothing is known
   UndoLog undo;                                 // stores bytes of variables before they are overwritten
   BlockCalls* blocks = nullptr;                 // see Frame
+  GeneratorState generator;                     // before the replay, if it may have to draw again
 };
 
 // What the steps of a replay share.

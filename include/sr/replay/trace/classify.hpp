@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include <ATen/core/enum_tag.h>
-#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
@@ -16,6 +14,8 @@
 #include <sr/graph/each_node.hpp>
 #include <sr/graph/operator_facts.hpp>
 #include <sr/graph/processed_node.hpp>
+#include <sr/graph/repeatable.hpp>
+#include <sr/graph/sizes_by_data.hpp>
 
 namespace sr::replay {
 
@@ -33,29 +33,6 @@ inline bool chooses_by_integers(c10::Symbol kind, const std::vector<c10::IValue>
     any = true;
   }
   return any;
-}
-
-// Recurrent networks, attention and dropout draw random numbers only in training and with a dropout
-// probability above 0, although the tags of their schemas say that they always do.
-inline bool drops_nothing(const torch::jit::Node& node, const c10::FunctionSchema& schema) {
-  const auto& arguments = schema.arguments();
-  for (std::size_t i = 0; i < arguments.size() && i < node.inputs().size(); ++i) {
-    const std::string& name = arguments[i].name();
-    const auto value = torch::jit::toIValue(node.input(i));
-    if (!value) continue;
-    const bool idle =
-        (name == "train" || name == "training")
-            ? value->isBool() && !value->toBool()
-            : (name == "dropout" || name == "dropout_p") && value->isDouble() && value->toDouble() == 0;
-    if (idle) return true;
-  }
-  return false;
-}
-
-inline bool draws_random_numbers(const torch::jit::Node& node) {
-  const auto handle = sr::detail::dispatched(node);
-  if (!handle) return node.isNondeterministic();
-  return handle->hasTag(at::Tag::nondeterministic_seeded) && !drops_nothing(node, handle->schema());
 }
 
 }  // namespace detail
@@ -82,14 +59,14 @@ inline NodeFacts facts_of(const ProcessedNode& processed) {
   facts.builtin = !handle && (kind.is_prim() || kind.is_aten());
   facts.foreign = kind == c10::prim::fork || kind == c10::aten::wait || kind == c10::prim::CallMethod ||
                   kind == c10::prim::CallFunction ||
-                  (!kind.is_prim() && !kind.is_aten() && processed.kind == NodeKind::fallback);
+                  (!kind.is_prim() && !kind.is_aten() && processed.kind == NodeKind::fallback &&
+                   !facts.has(Fact::makes_new_results));
   if (schema != nullptr && schema->is_mutable())
     (handle ? facts.changes_tensor : facts.changes_container) = true;
   if (handle) {
-    facts.data_decides =
-        handle->hasTag(at::Tag::dynamic_output_shape) || handle->hasTag(at::Tag::data_dependent_output);
+    facts.data_decides = sr::detail::decides_sizes(*handle) || handle->hasTag(at::Tag::data_dependent_output);
   }
-  facts.is_random = detail::draws_random_numbers(node);
+  facts.is_random = sr::detail::draws_random_numbers(node);
   return facts;
 }
 
@@ -109,37 +86,6 @@ inline bool makes_returned_tuple(const torch::jit::Node& node) {
          std::ranges::all_of(node.output()->uses(), [&](const torch::jit::Use& use) {
            return use.user == node.owningGraph()->return_node() || makes_returned_tuple(*use.user);
          });
-}
-
-// Values that the blocks read and that are defined outside of them.
-template <class Blocks>
-std::vector<const torch::jit::Value*> captures_of(const Blocks& blocks) {
-  std::vector<const torch::jit::Value*> captured;
-  std::unordered_set<const torch::jit::Value*> seen;
-  const auto visit = [&](const auto& self, const torch::jit::Block* block) -> void {
-    for (const torch::jit::Value* input : block->inputs()) seen.insert(input);
-    const auto use = [&](const torch::jit::Value* value) {
-      if (seen.insert(value).second) captured.push_back(value);
-    };
-    for (const torch::jit::Node* inner : block->nodes()) {
-      for (const torch::jit::Value* input : inner->inputs()) use(input);
-      for (const torch::jit::Block* nested : inner->blocks()) self(self, nested);
-      for (const torch::jit::Value* output : inner->outputs()) seen.insert(output);
-    }
-    for (const torch::jit::Value* output : block->outputs()) use(output);
-  };
-  for (const torch::jit::Block* block : blocks) visit(visit, block);
-  return captured;
-}
-
-// True if the node draws no random numbers, calls no unknown code, and has no effect but on values that it is
-// given.
-inline bool is_repeatable(const torch::jit::Node& node) {
-  const c10::Symbol kind = node.kind();
-  const bool is_known = kind.is_prim() || kind.is_aten() || kind.domainString() == "sr";
-  return is_known && !detail::draws_random_numbers(node) && kind != c10::prim::fork &&
-         kind != c10::prim::CallMethod && kind != c10::prim::CallFunction &&
-         !has_fact(kind, Fact::unrepeatable);
 }
 
 }  // namespace sr::replay

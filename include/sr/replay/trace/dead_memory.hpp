@@ -54,8 +54,11 @@ class DeadMemory {
     for (const Slot slot : node.inputs) {
       if (may_hold_inputs || has_other_storage(slot, frame.values[slot])) keep(frame.values[slot]);
     }
-    for (std::uint32_t i = 0; i < node.output_count; ++i)
-      hold(node.first_output + i, frame.values[node.first_output + i]);
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      const c10::IValue& output = frame.values[node.first_output + i];
+      hold(node.first_output + i, output);
+      if (!node.sub_blocks.empty()) keep(output);  // which a list may hold, too
+    }
   }
 
   // Frees the storages that are dead after a step of a block.

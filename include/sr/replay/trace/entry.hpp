@@ -14,9 +14,11 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/error.hpp>
+#include <sr/graph/block_effects.hpp>
+#include <sr/graph/captures.hpp>
+#include <sr/graph/continuation.hpp>
 #include <sr/graph/operator_facts.hpp>
 #include <sr/module/prepared_module.hpp>
-#include <sr/replay/trace/block_effects.hpp>
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/run_twice.hpp>
 
@@ -114,7 +116,8 @@ struct Entry {
     Entry entry;
     entry.block = index;
     entry.name = name_of(block);
-    const std::vector<const torch::jit::Value*> changed = BlockEffects::of(&block).lists;
+    const BlockEffects effects = BlockEffects::of(&block);
+    const std::vector<const torch::jit::Value*>& changed = effects.lists;
     entry.changes_lists = !changed.empty();
     for (const torch::jit::Value* input : block.inputs()) {
       if (!input->uses().empty()) entry.add(content, input);
@@ -129,20 +132,21 @@ struct Entry {
     for (const torch::jit::Value* output : block.outputs())
       entry.own_outputs.push_back(output->node()->owningBlock() == &block &&
                                   content.slots.at(output) >= content.constants.size());
-    entry.may_run_twice = !entry.changes_lists;
+    entry.may_run_twice = !entry.changes_lists && !effects.draws && effects.tensors.empty();
     return entry;
   }
 
  private:
   void add(const PreparedModule& content, const torch::jit::Value* value) {
     const bool may_be_by_value =
-        (detail::is_number(*value->type()) || detail::is_list_of_numbers(*value->type())) &&
+        (detail::is_number(*value->type()) || sr::detail::is_list_of_numbers(*value->type())) &&
         !detail::SizeUses().is_size(value);
     inputs.push_back({content.slots.at(value), false, may_be_by_value});
   }
   static std::string name_of(const torch::jit::Block& block) {
     const torch::jit::Node& owner = *block.owningNode();
     const bool is_loop = owner.kind() == c10::prim::Loop;
+    if (is_continuation(owner)) return "what follows " + sr::detail::place_of(**block.nodes().begin());
     const char* const which = is_loop                       ? "the body"
                               : owner.blocks()[0] == &block ? "the first branch"
                                                             : "the second branch";

@@ -89,10 +89,14 @@ class FunctionalWrites {
     const auto count = static_cast<std::uint32_t>(trace_.nodes.size());
     for (std::uint32_t i = 0; i < count; ++i) {
       for (const c10::IValue& input : trace_.nodes[i].inputs) note(input, i);
-      for (const c10::IValue& value : trace_.nodes[i].captured) {
+      const auto capture = [&](const c10::IValue& value) {
         sr::detail::each_tensor(
             value, [&](const at::Tensor& tensor) { captured_.insert(trace_.storage_id_of(tensor)); });
-      }
+      };
+      for (const c10::IValue& value : trace_.nodes[i].captured) capture(value);
+      if (!trace_.nodes[i].changes_lists) continue;
+      for (const c10::IValue& input : trace_.nodes[i].inputs) capture(input);
+      for (const c10::IValue& output : trace_.nodes[i].outputs) capture(output);
     }
     for (std::size_t r = 0; r < trace_.results.size(); ++r) {
       const c10::IValue& result = trace_.results[r];
@@ -281,7 +285,7 @@ class FunctionalWrites {
   // the storage that holds its value after the writes so far.
   std::vector<std::uint32_t> last_use_;
   std::vector<StorageId> now_on_;
-  std::unordered_set<StorageId> captured_;  // read by blocks that data choose
+  std::unordered_set<StorageId> captured_;  // read by blocks that data choose, or in lists that they change
   std::unordered_set<TensorId> held_;       // by lists and dictionaries among the results
   std::unordered_set<TensorId> returned_;   // to the caller
   std::unordered_set<StorageId> viewed_;    // by results, which are not the tensors that were given

@@ -51,7 +51,9 @@ class NodeLayouts {
     if (!varies_) return;
     std::vector<at::Tensor> tensors;
     for (std::uint32_t i = 0; i < node_.output_count; ++i) {
-      sr::detail::each_tensor(frame.values[node_.first_output + i], [&](const at::Tensor& tensor) {
+      const c10::IValue& output = frame.values[node_.first_output + i];
+      if (record_.is_list_by_data(output)) continue;
+      sr::detail::each_tensor(output, [&](const at::Tensor& tensor) {
         if (tensor.defined()) tensors.push_back(tensor);
       });
     }
@@ -107,6 +109,7 @@ class NodeLayouts {
     LayoutRule::Input input;
     if (value.isInt() || value.isIntList()) input.numbers = record_.numbers_of(value, slot);
     if (value.isIntList()) lists_.push_back(value.internalToPointer());
+    if (record_.is_list_by_data(value)) return input;
     sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
       if (tensor.defined()) input.tensors.push_back(record_.trace.layout_of(tensor));
     });

@@ -10,24 +10,25 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/identity.hpp>
+#include <sr/graph/block_effects.hpp>
+#include <sr/graph/captures.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/replay/trace/aliased_results.hpp>
-#include <sr/replay/trace/block_effects.hpp>
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/narrow_constants.hpp>
 #include <sr/replay/trace/node_layouts.hpp>
 #include <sr/replay/trace/record.hpp>
-#include <sr/replay/trace/recorded_node.hpp>
+#include <sr/replay/trace/recorded_by_data.hpp>
 #include <sr/replay/trace/signature.hpp>
 #include <sr/replay/trace/written_tensors.hpp>
 
 namespace sr::replay {
 
 // Made before the node runs. Does nothing once the recording is refused.
-class NodeRecorder : private RecordedNode {
+class NodeRecorder : private RecordedByData {
  public:
   NodeRecorder(const PreparedModule& content, Frame& frame, Record& record, const ProcessedNode& node)
-      : RecordedNode(frame, record, node),
+      : RecordedByData(frame, record, node),
         content_(content),
         values_(frame.values),
         written_(record, frame, node),
@@ -71,79 +72,46 @@ class NodeRecorder : private RecordedNode {
       const c10::IValue& value = frame_.values[node_.inputs[i]];
       // A look-up with a static key becomes no step, so that nothing asks for the dictionary later.
       const bool is_searched = i == 0 && is_static && looks_up_key(*node_.node);
-      traced_.inputs.push_back(is_searched ? c10::IValue() : detail::snapshot(value));
+      traced_.inputs.push_back(is_searched ? c10::IValue() : record_.traced(value));
       record_.trace.kept.push_back(value);
-      if (!is_searched) note_sizes_asked(value);
+      if (!is_searched) note_sizes_asked(traced_.inputs.back());
     }
     if (node_.sub_blocks.empty()) return;
-    std::vector<const torch::jit::Value*> changed;
+    const ControlFlowEffects effects = ControlFlowEffects::of(*node_.node);
+    if (!effects.are_known)
+      bail_out(
+          "is a branch or loop that data decide about, and that changes a list, a dictionary or the sizes of "
+          "a tensor from outside of it, or calls unknown code.");
+    blocks_draw_ = effects.draws;
+    traced_.changes_lists = effects.changes_any_list;
+    for (const torch::jit::Value* tensor : effects.tensors) {
+      const c10::IValue& value = values_[content_.slots.at(tensor)];
+      written_.note(value);
+      sr::detail::each_tensor(value, [&](const at::Tensor& each) {
+        if (record_.is_known(each)) record_.trace.tensors[record_.trace.id_of(each)].any_sizes = false;
+      });
+    }
     const bool may_return_lists = std::ranges::any_of(
         node_.node->outputs(),
         [](const torch::jit::Value* output) { return sr::detail::may_hold_container(output->type()); });
     for (std::size_t i = 0; may_return_lists && i < node_.inputs.size(); ++i)
       note_returned(i, frame_.values[node_.inputs[i]], traced_.dynamic_inputs[i]);
-    for (const torch::jit::Block* block : node_.node->blocks()) {
-      const BlockEffects effects = BlockEffects::of(block);
-      if (!effects.are_known)
-        bail_out(
-            "is a branch or loop that data decide about, and that changes a value from outside of it, draws "
-            "random numbers or calls unknown code.");
-      changed.insert(changed.end(), effects.lists.begin(), effects.lists.end());
-    }
     for (const torch::jit::Value* value : captures_of(node_.node->blocks())) {
       const Slot slot = content_.slots.at(value);
       if (slot < content_.constants.size()) continue;
       Dims varying = layouts_.add_captured(frame_.values[slot], slot);
       if (!varying.empty()) traced_.captured_numbers.push_back({traced_.captured.size(), std::move(varying)});
       traced_.captured_slots.push_back(slot);
-      traced_.captured.push_back(detail::snapshot(frame_.values[slot]));
-      note_sizes_asked(frame_.values[slot]);
+      traced_.captured.push_back(record_.traced(frame_.values[slot]));
+      note_sizes_asked(traced_.captured.back());
       traced_.dynamic_captured.push_back(record_.dynamic_id(frame_.values[slot], slot));
       const std::size_t position = traced_.inputs.size() + traced_.captured.size() - 1;
-      if (std::ranges::find(changed, value) != changed.end()) {
+      if (std::ranges::find(effects.lists, value) != effects.lists.end()) {
         change_list(position, frame_.values[slot], traced_.dynamic_captured.back());
       } else if (may_return_lists) {
         note_returned(position, frame_.values[slot], traced_.dynamic_captured.back());
       }
     }
-  }
-
-  // Notes that a block may return the value: a list is then one by data, which later nodes may change.
-  void note_returned(std::size_t position, const c10::IValue& value, ValueId dynamic) {
-    if (value.isList() || value.isGenericDict()) change_list(position, value, dynamic);
-  }
-
-  // True if the node asks for what a replay compares of every tensor.
-  bool asks_for_kind() const {
-    const c10::Symbol kind = node_.node->kind();
-    return kind == c10::aten::dim || kind == c10::prim::dtype || kind == c10::prim::device ||
-           kind == c10::aten::is_floating_point || kind == c10::aten::is_complex;
-  }
-
-  // Notes that the node reads the tensors of the value, if any, whose sizes then are those of the recorded
-  // call.
-  void note_sizes_asked(const c10::IValue& value) {
-    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
-      if (!record_.is_known(tensor)) return;
-      TracedTensor& traced = record_.trace.tensors[record_.trace.id_of(tensor)];
-      if (!traced.any_sizes || asks_for_kind() || makes_returned_tuple(*node_.node)) return;
-      if (traced.sizes_by_data && value.isTensor() && facts_.has(Fact::reads_metadata_only)) {
-        asks_for_any_sizes_ = true;
-      } else {
-        traced.any_sizes = false;
-      }
-    });
-  }
-
-  // Notes that the node changes a list by data. `position` is as in TracedNode::begins_lists.
-  void change_list(std::size_t position, const c10::IValue& list, ValueId dynamic) {
-    if (dynamic != kNone) return;
-    const bool has_numbers = list.isIntList() || list.isDoubleList() || list.isBoolList();
-    if (!has_numbers || record_.trace.own.count(list.internalToPointer()) == 0)
-      return bail_out("changes a list or dictionary by a value that the input data decide.");
-    const ValueId id = record_.trace.value_count++;
-    traced_.begins_lists.emplace_back(position, id);
-    record_.trace.dynamic_containers[list.internalToPointer()] = id;
   }
 
   void classify() {
@@ -165,29 +133,27 @@ class NodeRecorder : private RecordedNode {
     if (facts_.changes_container && !changes_known_container())
       return bail_out("changes a list or dictionary of the model.");
     const bool has_dynamic = has_dynamic_inputs();
-    record_.trace.draws_random_numbers |= facts_.is_random;
+    record_.trace.draws_random_numbers |= facts_.is_random || blocks_draw_;
     traced_.is_random = facts_.is_random;
+    traced_.draws = draws_from_default();
     traced_.foreign = facts_.foreign;
-    traced_.runs_once = facts_.is_random || calls_unknown_code();
+    traced_.runs_once = (facts_.is_random && !traced_.draws) || calls_unknown_code();
     if (facts_.changes_tensor) return add_change();
     if (has_dynamic && makes_returned_tuple(*node_.node)) {
       record_.trace.dynamic_in_tuples[output(0).internalToPointer()] = traced_.dynamic_inputs;
       return take_outputs();
     }
     if (!node_.sub_blocks.empty() || has_dynamic || facts_.foreign || facts_.is_random) {
-      if (facts_.changes_container) change_list(0, frame_.values[node_.inputs[0]], traced_.dynamic_inputs[0]);
+      if (facts_.changes_container) {
+        const c10::IValue& list = frame_.values[node_.inputs[0]];
+        change_list(0, list, traced_.dynamic_inputs[0]);
+        if (list.isTensorList()) append_tensor();
+      }
       return record_.has_bailed_out() ? void() : add_interpreted();
     }
     if (asks_for_any_sizes_) return add_interpreted();
     take_outputs();
   }
-  bool has_dynamic_inputs() const {
-    return std::ranges::any_of(traced_.dynamic_inputs, [](ValueId id) { return id != kNone; });
-  }
-  bool data_decide_sizes() const {
-    return facts_.data_decides && !detail::chooses_by_integers(node_.node->kind(), traced_.inputs);
-  }
-
   // Records a node that writes in place: a replay interprets it on the program's own memory.
   void add_change() {
     if (copies_to_itself()) return;
@@ -215,7 +181,7 @@ class NodeRecorder : private RecordedNode {
     for (std::uint32_t i = 0; i < node_.output_count; ++i) {
       bool has_new = false;
       bool has_tensor = false;
-      sr::detail::each_tensor(output(i), [&](const at::Tensor& tensor) {
+      sr::detail::each_tensor(record_.traced(output(i)), [&](const at::Tensor& tensor) {
         has_tensor = true;
         has_new |= !record_.is_known(tensor);
       });
@@ -224,7 +190,7 @@ class NodeRecorder : private RecordedNode {
       if (has_new) {
         computes = true;
       } else if (!has_tensor && reads_tensor && reads_call && !facts_.has(Fact::reads_metadata_only) &&
-                 !is_structural()) {
+                 !facts_.has(Fact::compares_identity) && !is_structural()) {
         return add_interpreted();
       } else if (has_tensor && facts_.builtin && facts_.has(Fact::compares_elements)) {
         return bail_out("compares the tensors of a list.");
@@ -318,7 +284,7 @@ class NodeRecorder : private RecordedNode {
 
   void add_node() {
     for (std::uint32_t i = 0; i < node_.output_count; ++i) {
-      traced_.outputs.push_back(detail::snapshot(output(i)));
+      traced_.outputs.push_back(record_.traced(output(i)));
       traced_.dynamic_outputs.push_back(record_.dynamic[node_.first_output + i]);
     }
     record_.trace.nodes.push_back(std::move(traced_));
@@ -329,6 +295,10 @@ class NodeRecorder : private RecordedNode {
   void add_interpreted() {
     traced_.role = Role::interpreted;
     traced_.may_return_inputs = record_.may_run_twice;
+    if (!node_.sub_blocks.empty()) {
+      traced_.changed = written_.check_storages();
+      traced_.known_tensors = static_cast<TensorId>(record_.trace.tensors.size());
+    }
     for (const c10::IValue& value : traced_.captured) {
       if (value.isGenericDict() || (value.isList() && !value.isTensorList() && !value.isIntList() &&
                                     !value.isDoubleList() && !value.isBoolList()))
@@ -352,12 +322,12 @@ class NodeRecorder : private RecordedNode {
         values_[node_.first_output + i] = copy_at(tensor, tensor.storage_offset());
         continue;
       }
-      bool has_tensor = false;
-      sr::detail::each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
-      if (has_tensor)
-        return bail_out("returns a list or dictionary of tensors whose length the input data decide.");
       const ValueId known =
           record_.dynamic_id(value, node_.first_output + i);  // of a list that it has changed
+      bool has_tensor = false;
+      if (known == kNone) sr::detail::each_tensor(value, [&](const at::Tensor&) { has_tensor = true; });
+      if (has_tensor)
+        return bail_out("returns a list or dictionary of tensors whose length the input data decide.");
       const ValueId id = known != kNone ? known : record_.trace.value_count++;
       record_.dynamic[node_.first_output + i] = id;
       if (value.isList() || value.isGenericDict() || value.isTuple())
@@ -378,7 +348,6 @@ class NodeRecorder : private RecordedNode {
   std::vector<c10::IValue>& values_;  // of the frame
   WrittenTensors written_;
   NodeLayouts layouts_;
-  bool asks_for_any_sizes_ = false;  // of a tensor whose sizes may be others in each replay
 };
 
 }  // namespace sr::replay

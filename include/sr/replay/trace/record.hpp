@@ -43,6 +43,7 @@ class Record {
   // elements have constants.
   std::unordered_map<const void*, std::vector<Size>> numbers_in_tuples;
   bool may_run_twice = false;    // the call, see run_twice.hpp
+  ValueId inputs_by_value = 0;   // so many values are inputs of the block
   std::vector<ValueId> dynamic;  // by slot; kNone: static, or a tensor
 
   // Only the first reason is kept.
@@ -189,6 +190,19 @@ class Record {
   StorageId storage_of(const at::Tensor& tensor) const {
     const auto known = storages_.find(sr::detail::storage_of(tensor));
     return known == storages_.end() ? kNone : known->second;
+  }
+
+  // The value as the trace keeps it, with containers of its own. A list of tensors that data change has none
+  // there: they belong to no storage of the trace.
+  c10::IValue traced(const c10::IValue& value) const {
+    if (is_list_by_data(value)) return c10::List<at::Tensor>();
+    if (!value.isTuple()) return detail::snapshot(value);
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(traced(element));
+    return sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
+  }
+  bool is_list_by_data(const c10::IValue& value) const {
+    return value.isTensorList() && trace.dynamic_containers.count(value.internalToPointer()) != 0;
   }
 
   // kNone if the value is static, or a tensor.

@@ -9,8 +9,8 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/identity.hpp>
+#include <sr/graph/block_effects.hpp>
 #include <sr/module/prepared_module.hpp>
-#include <sr/replay/trace/block_effects.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/record.hpp>
 #include <sr/replay/trace/tensor_words.hpp>
@@ -34,7 +34,7 @@ class RecordedNode {
   template <class Visit>
   void each_new_output(const Visit& visit) const {
     for (std::uint32_t i = 0; i < node_.output_count; ++i) {
-      sr::detail::each_tensor(output(i), [&](const at::Tensor& tensor) {
+      sr::detail::each_tensor(record_.traced(output(i)), [&](const at::Tensor& tensor) {
         if (!record_.is_known(tensor)) visit(tensor);
       });
     }
@@ -91,12 +91,25 @@ class RecordedNode {
     const auto is_none = [](const c10::IValue& value) { return value.isNone(); };
     if (std::ranges::any_of(traced_.inputs, is_none)) return false;
     if (node_.inputs[0] == node_.inputs[1]) return false;  // one name
+    if (traced_.inputs[0].isTensor() && traced_.inputs[1].isTensor()) return may_be_same_tensor();
     const auto is_callers = [&](Slot slot) {
       const c10::IValue& value = frame_.values[slot];
       return (value.isList() || value.isTuple() || value.isGenericDict()) &&
              (value.isTuple() || record_.trace.given_containers.count(value.internalToPointer()) != 0);
     };
     return reads_of_call() || std::ranges::any_of(node_.inputs, is_callers);
+  }
+
+  // True if replays may find that two tensors are one although they are not in the recorded call, or the
+  // other way round: both are the caller's, or data decide which tensor one of them is.
+  bool may_be_same_tensor() const {
+    const at::Tensor &a = traced_.inputs[0].toTensor(), &b = traced_.inputs[1].toTensor();
+    if (a.is_same(b)) return false;
+    if (!a.defined() || !b.defined()) return true;
+    const auto is_made = [&](const at::Tensor& tensor) {
+      return !record_.trace.tensors[record_.trace.id_of(tensor)].given;
+    };
+    return home_of(a) == Home::opaque || home_of(b) == Home::opaque || (!is_made(a) && !is_made(b));
   }
 
   bool trains_statistics() const {

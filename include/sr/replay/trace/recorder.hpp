@@ -12,11 +12,12 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/graph/block_effects.hpp>
+#include <sr/graph/continuation.hpp>
 #include <sr/module/prepared_module.hpp>
 #include <sr/registry/out_protocol.hpp>
 #include <sr/registry/selection.hpp>
 #include <sr/replay/trace/aliased_results.hpp>
-#include <sr/replay/trace/block_effects.hpp>
 #include <sr/replay/trace/dead_memory.hpp>
 #include <sr/replay/trace/entry.hpp>
 #include <sr/replay/trace/functional_writes.hpp>
@@ -50,6 +51,7 @@ class TraceRecorder {
   // what the operators throw.
   Trace run(std::span<const c10::IValue> args, std::span<const c10::IValue> numbers = {}) {
     record_.trace.environment = Environment::now();
+    record_.trace.is_of_block = entry_->block != 0;
     for (std::size_t i = 0; i < args.size(); ++i) {
       const Entry::Input& input = entry_->inputs[i];
       record_.add_argument(args[i], input.slot, /*is_state=*/i >= entry_->argument_count);
@@ -60,6 +62,7 @@ class TraceRecorder {
       const c10::IValue& value = frame_->values[input.slot];
       if (value.isList()) record_.trace.dynamic_containers[value.internalToPointer()] = id;
     }
+    record_.inputs_by_value = record_.trace.value_count;
     for (Slot slot = 0; slot < content_->constants.size(); ++slot) record_.meet(frame_->values[slot]);
     run_block(entry_->block);
     record_.trace.result_count = entry_->result_count;
@@ -67,8 +70,14 @@ class TraceRecorder {
       const c10::IValue& value = frame_->values[output.slot];
       if (!value.isInt()) record_.pin_numbers(value, output.slot);
       record_.add_numbers(value, record_.number(output.slot), record_.trace.number_results.emplace_back());
-      record_.trace.results.push_back(value);
+      record_.trace.results.push_back(without_lists(value));
       record_.trace.dynamic_results.push_back(record_.dynamic[output.slot]);
+    }
+    for (const AppendedTensor& appended : record_.trace.appended) {
+      record_.trace.results.emplace_back(appended.tensor);
+      record_.trace.dynamic_results.push_back(kNone);
+      record_.trace.number_results.emplace_back();
+      ++record_.trace.result_count;
     }
     add_changed_containers();
     AliasedResults(record_.trace).decide();
@@ -82,6 +91,33 @@ class TraceRecorder {
  private:
   static constexpr std::size_t kMostNodes = 20'000;    // a longer record keeps to the general path
   static constexpr std::size_t kMostUnrolled = 1'000;  // nodes a counted loop may become
+
+  // A result with empty lists in place of lists of tensors that data change.
+  c10::IValue without_lists(const c10::IValue& value) {
+    Trace& trace = record_.trace;
+    if (record_.is_list_by_data(value)) {
+      const ValueId id = trace.dynamic_containers.at(value.internalToPointer());
+      c10::IValue empty = c10::List<at::Tensor>();
+      trace.dynamic_containers[empty.internalToPointer()] = id;
+      trace.returned_lists[empty.internalToPointer()] = value;
+      return empty;
+    }
+    if (!value.isTuple()) return value;
+    std::vector<c10::IValue> elements;
+    bool has_list = false;
+    for (const c10::IValue& element : value.toTupleRef().elements()) {
+      elements.push_back(without_lists(element));
+      has_list |= !elements.back().is(element);
+    }
+    if (!has_list) return value;
+    c10::IValue tuple = sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
+    const auto by_data = trace.dynamic_in_tuples.find(value.internalToPointer());
+    if (by_data != trace.dynamic_in_tuples.end()) {
+      const std::vector<ValueId> same = by_data->second;
+      trace.dynamic_in_tuples[tuple.internalToPointer()] = same;
+    }
+    return tuple;
+  }
 
   // Adds the containers of the arguments that nodes have changed to the results.
   void add_changed_containers() {
@@ -134,7 +170,7 @@ class TraceRecorder {
 
   // Records the branch that is taken. Returns false if data decide it.
   bool run_if(const ProcessedNode& node) {
-    if (record_.dynamic[node.inputs[0]] != kNone) return false;
+    if (record_.dynamic[node.inputs[0]] != kNone || is_continuation(*node.node)) return false;
     const std::size_t branch = frame_->values[node.inputs[0]].toBool() ? 0 : 1;
     if (opaque_blocks_.count(node.sub_blocks[branch]) != 0) return false;
     run_block(node.sub_blocks[branch]);

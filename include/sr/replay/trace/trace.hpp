@@ -75,6 +75,7 @@ struct TracedNode {
   Role role = Role::compute;
   bool is_random = false;
   bool foreign = false;                 // may keep its inputs or hand them out: gets copies
+  bool draws = false;                   // random numbers, all from LibTorch's default generator
   bool runs_once = false;               // a replay that ends behind it cannot be made again
   bool may_return_inputs = false;       // a replay copies a result that is an input, see aliased_results.hpp
   bool returned_input = false;          // in the recorded call; its output there is a copy
@@ -91,6 +92,7 @@ struct TracedNode {
   std::vector<c10::IValue> captured;
   std::vector<ValueId> dynamic_captured;
   std::vector<NumberInput> captured_numbers;  // of these values; `input` is the position among them
+  bool changes_lists = false;                 // of numbers
   // Lists of numbers that the node changes, and that no other node of the trace has changed by data: each
   // replay begins with a copy, which is this value from then on. By position among the inputs, then among the
   // captured values.
@@ -134,6 +136,12 @@ struct WiderView {
   std::int64_t elements = 1;
 };
 
+// A tensor that a block appends to a list of tensors from outside, which is an input by value.
+struct AppendedTensor {
+  ValueId list = kNone;
+  at::Tensor tensor;
+};
+
 struct Trace {
   std::vector<TracedStorage> storages;
   std::vector<TracedTensor> tensors;
@@ -160,10 +168,14 @@ struct Trace {
   std::uint32_t leaf_count = 0;
   std::uint32_t first_state_leaf = 0;         // leaves from here on are of variables
   std::set<std::uint32_t> written_arguments;  // leaves of arguments that nodes write in place
+  std::vector<AppendedTensor> appended;       // in order; they are the last results
+  // The lists of tensors that results have by data, by the address of the empty list in their place.
+  std::unordered_map<const void*, c10::IValue> returned_lists;
   std::vector<Commit> commits;
   std::vector<WiderView> wider_views;
   ValueId value_count = 0;
   bool draws_random_numbers = false;
+  bool is_of_block = false;             // not of a call of the module
   Environment environment;              // of the call
   unsigned asked = 0;                   // parts of it that a replay depends on
   std::unordered_set<const void*> own;  // containers made in the call

@@ -19,21 +19,30 @@ class WrittenTensors {
   WrittenTensors(Record& record, const Frame& frame, const ProcessedNode& node)
       : record_(record), frame_(frame), node_(node) {}
 
-  // Notes the tensors that the node is about to write, with their metadata.
+  // Notes the tensors that the operator is about to write, with their metadata.
   void note() {
-    sr::detail::each_written(node_.node->schema(), node_.inputs.size(), [&](std::size_t i) {
-      sr::detail::each_tensor(frame_.values[node_.inputs[i]], [&](const at::Tensor& tensor) {
-        if (record_.is_known(tensor)) note(tensor);
-      });
+    sr::detail::each_written(node_.node->schema(), node_.inputs.size(),
+                             [&](std::size_t i) { note(frame_.values[node_.inputs[i]]); });
+  }
+  // Notes tensors that the blocks of the node may write.
+  void note(const c10::IValue& value) {
+    sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
+      if (record_.is_known(tensor)) note_tensor(tensor);
     });
   }
 
-  // After the node has run: the storages that it may change in a replay. Bails out if a replay cannot repeat
-  // the write: it writes only tensors that it is given, in the program's own memory or in that of variables
-  // and arguments, and makes no new ones.
+  // After an operator has run: the storages that it may change in a replay. Bails out if a replay cannot
+  // repeat the write: it writes only tensors that it is given, in the program's own memory or in that of
+  // variables and arguments, and makes no new ones.
   std::vector<StorageId> check() const {
-    std::vector<StorageId> changed;
     if (written_.empty()) record_.bail_out(*node_.node, "changes a tensor in place.");
+    std::vector<StorageId> changed = check_storages();
+    if (makes_new()) record_.bail_out(*node_.node, "changes a tensor in place and makes another value.");
+    return changed;
+  }
+  // The same for a node whose blocks write; its results may be new.
+  std::vector<StorageId> check_storages() const {
+    std::vector<StorageId> changed;
     for (const Written& written : written_) {
       const TracedStorage& storage = record_.trace.storages[written.storage];
       if (storage.home == Home::weight)
@@ -46,7 +55,6 @@ class WrittenTensors {
       changed.push_back(written.storage);
       guard_overlaps(written);
     }
-    if (makes_new()) record_.bail_out(*node_.node, "changes a tensor in place and makes another value.");
     return changed;
   }
 
@@ -58,7 +66,7 @@ class WrittenTensors {
     StorageId storage = kNone;
   };
 
-  void note(const at::Tensor& tensor) {
+  void note_tensor(const at::Tensor& tensor) {
     const StorageId id = record_.trace.storage_id_of(tensor);
     TracedStorage& storage = record_.trace.storages[id];
     if (storage.home == Home::literal) {
@@ -91,6 +99,7 @@ class WrittenTensors {
   void guard_overlaps(const Written& written) const {
     if (!record_.has_symbols() || record_.has_bailed_out()) return;
     for (const Slot slot : node_.inputs) {
+      if (record_.is_list_by_data(frame_.values[slot])) continue;
       sr::detail::each_tensor(frame_.values[slot], [&](const at::Tensor& other) {
         if (!other.defined() || other.is_same(written.tensor) || record_.storage_of(other) != written.storage)
           return;

@@ -1,4 +1,4 @@
-// Operators of sr that imported programs call where a graph of LibTorch cannot say what torch.export says.
+// Operators of sr, which graphs call where no operator of LibTorch does what is needed.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -6,8 +6,9 @@
 #include <torch/library.h>
 
 #include <sr/base/thread_modes.hpp>
+#include <sr/graph/tensor_parts.hpp>
 
-namespace sr::exported {
+namespace sr::detail {
 
 // Registers these operators with the dispatcher, once per process. A program and its libraries may contain
 // several copies of sr, which share the operators.
@@ -17,6 +18,8 @@ namespace sr::exported {
 //
 // sr::autocast_is_off returns true if autocast is off for CPUs. It takes a tensor so that no pass evaluates
 // it before a call.
+//
+// sr::part_starts and sr::embedding_bag_of_part: see tensor_parts.hpp.
 inline void register_own_operators() {
   static const bool done = [] {
     if (c10::Dispatcher::singleton().findSchema({"sr::view", "dtype"})) return true;
@@ -25,9 +28,19 @@ inline void register_own_operators() {
                 [](const at::Tensor& self, at::ScalarType dtype) { return self.view(dtype); });
     library.def("autocast_is_off(Tensor self) -> bool",
                 [](const at::Tensor&) { return !ThreadModes::now().autocast(); });
+    library.def("part_starts(Tensor lengths, Tensor whole, int[] checks, str[] messages) -> Tensor",
+                [](const at::Tensor& lengths, const at::Tensor& whole, at::IntArrayRef checks,
+                   const std::vector<std::string>& messages) {
+                  return part_starts(lengths, whole, checks, messages);
+                });
+    library.def(
+        "embedding_bag_of_part(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int "
+        "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx, Tensor "
+        "starts, Tensor? starts_of_weights, int part) -> Tensor",
+        &embedding_bag_of_part);
     return true;
   }();
   static_cast<void>(done);
 }
 
-}  // namespace sr::exported
+}  // namespace sr::detail

@@ -1,0 +1,43 @@
+// Layouts of what the operators of FBGEMM on jagged tensors return.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <sr/replay/sizes/rule.hpp>
+
+namespace sr::replay::layouts {
+
+// asynchronous_complete_cumsum(lengths): a sum more than lengths, in each row.
+inline bool complete_cumsum(LayoutRule& rule) {
+  Dims sizes = rule.tensor(0).sizes;
+  if (sizes.empty()) return false;
+  sizes.back() = sizes.back() + 1;
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// Sizes of the rows of `values`, one for each offset but the last, padded to `longest`.
+inline bool padded_rows(LayoutRule& rule, const TensorLayout& offsets, const Size& longest) {
+  const Dims& values = rule.tensor(0).sizes;
+  if (offsets.sizes.size() != 1 || values.empty() || values.size() > 2) return false;
+  const Size rows = offsets.sizes[0] - 1;
+  if (!require(rows >= 0)) return false;
+  Dims sizes{rows, longest};
+  if (values.size() == 2) sizes.push_back(values[1]);
+  rule.dense(std::move(sizes));
+  return true;
+}
+
+// jagged_to_padded_dense(values, offsets, max_lengths, padding) of one jagged dimension.
+inline bool jagged_to_padded_dense(LayoutRule& rule) {
+  if (rule.tensors(1).size() != 1 || rule.integers(2).size() != 1) return false;
+  return padded_rows(rule, rule.tensors(1)[0], rule.integers(2)[0]);
+}
+
+// jagged_1d_to_dense and jagged_2d_to_dense(values, offsets, max_sequence_length, ...)
+inline bool jagged_rows_to_dense(LayoutRule& rule) {
+  return padded_rows(rule, rule.tensor(1), rule.integer(2));
+}
+
+}  // namespace sr::replay::layouts
