@@ -57,6 +57,10 @@ const Operators kOfRows{
     {"conversions of slices",
      "x[:, 1:2].long() + 1, x[:, :4].double(), x[:, 3].to(6).int(), x.t()[2:5].long(), x[::2].to(7), "
      "x.t().double()"},
+    {"lists of sizes compared",
+     "x if x.size() == [x.size(0), 16] else x * 2, x if x.size() != [x.size(0) + 1, 16] else x + 1, x.size() "
+     "== "
+     "[x.size(0)]"},
     {"lists of sizes",
      "x.view(x.shape[:-1] + [4, 4]) * 2, torch.zeros(x.shape[1:] + x.shape[::2]), (x + "
      "1).view(list(x.shape)), "

@@ -107,8 +107,10 @@ TEST_CASE("a recording that throws leaves the signature to others", "[replay][sh
 }
 
 TEST_CASE("a program that a runtime gives up is offered to no other", "[replay][shared]") {
-  const StaticModule module(script("def forward(self, x):\n    return x.nonzero() + 1\n"),
-                            {.debug = {.enable_families = false}});
+  const StaticModule module(
+      script("def forward(self, x):\n    if bool(x.sum() >= 0):\n        y = x.nonzero()\n"
+             "    else:\n        y = (x * 2).nonzero()\n    return y + 1\n"),
+      {.debug = {.enable_families = false}});
   StaticRuntime<> first{module}, second{module}, third{module};
   const at::Tensor x = at::tensor({0, 1, 1}), other = at::tensor({1, 1, 1});
   for (int call = 0; call < 3; ++call) first(x);

@@ -84,7 +84,7 @@ TEST_CASE("every reason why a call is not recorded is given, and the call is rig
        "makes a sparse tensor."},
       {"(self, x):\n    y = x * 2\n    if bool(x.sum() > 1000):\n        y.t_()\n    return y\n",
        {x},
-       "is a branch or loop that data decide about, and that changes a value"},
+       "is a branch or loop that data decide about, and that changes a list, a dictionary or the sizes"},
       {"(self, x):\n    print('')\n    return x * 2\n", {x}, "has a side effect"},
       {"(self, x):\n    return torch.as_strided(x, [2, 2], [1, 1]) * 2\n",
        {sample({4, 4}).slice(0, 1)},

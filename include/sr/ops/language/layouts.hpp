@@ -70,6 +70,15 @@ bool of_numbers(LayoutRule& rule) {
   }
   return true;
 }
+// eq and ne of lists of integers. Up to the first place where they differ, all calls find the same.
+inline bool compare_lists(LayoutRule& rule) {
+  const Dims &a = rule.integers(0), &b = rule.integers(1);
+  for (std::size_t i = 0; a.size() == b.size() && i < a.size(); ++i) {
+    if (!(a[i] == b[i])) break;
+  }
+  rule.constant();
+  return true;
+}
 inline bool negate(LayoutRule& rule) {
   rule.number(-rule.integer(0));
   return true;

@@ -189,7 +189,7 @@ inline const Native<"aten::mul.right_(int n, t[] l) -> t[]", TimesList> times_li
 inline const Native<"aten::len.any(Any[] a) -> int", Length, Facts<Fact::reads_metadata_only>>
     length_of_any_list;
 inline const Native<"aten::eq.int_list(int[] a, int[] b) -> bool", OfLists<std::equal_to<>>,
-                    Facts<Fact::compares_elements>>
+                    Facts<Fact::compares_elements>, Layouts<&replay::layouts::compare_lists>>
     eq_int_lists;
 inline const Native<"aten::eq.float_list(float[] a, float[] b) -> bool", OfLists<std::equal_to<>>>
     eq_float_lists;
@@ -197,7 +197,7 @@ inline const Native<"aten::eq.bool_list(bool[] a, bool[] b) -> bool", OfLists<st
 inline const Native<"aten::eq.str_list(str[] a, str[] b) -> bool", OfLists<std::equal_to<>>> eq_str_lists;
 inline const Native<"aten::eq.Tensor_list(Tensor[] a, Tensor[] b) -> bool", EqualTensors> eq_tensor_lists;
 inline const Native<"aten::ne.int_list(int[] a, int[] b) -> bool", OfLists<std::not_equal_to<>>,
-                    Facts<Fact::compares_elements>>
+                    Facts<Fact::compares_elements>, Layouts<&replay::layouts::compare_lists>>
     ne_int_lists;
 inline const Native<"aten::ne.float_list(float[] a, float[] b) -> bool", OfLists<std::not_equal_to<>>>
     ne_float_lists;
