@@ -171,7 +171,7 @@ TEST_CASE("every norm that writes running statistics without saying so is known"
 TEST_CASE("operators that are said to make new results are composite and annotate no alias", "[facts]") {
   for (const c10::Symbol name : fact_table().names_with(Fact::makes_new_results)) {
     if (!name.is_aten()) continue;  // operators of sr and of FBGEMM
-    bool is_needed = false;  // of some overload, no functor says it
+    bool is_needed = false;         // of some overload, no functor says it
     for (const auto& op : overloads(name)) {
       const auto handle = c10::Dispatcher::singleton().findSchema(op->schema().operator_name());
       if (!handle || op->schema().is_mutable()) continue;
