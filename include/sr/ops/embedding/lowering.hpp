@@ -81,7 +81,7 @@ namespace lower {
 // Adds what all kinds of tables have in common. Without offsets, `indices` has a row for each bag.
 inline void emit_bags(Lowering& lowering, BagStep step, const Operand& table, Operand indices,
                       std::optional<Operand> offsets, std::optional<Operand> weights, const Operand& out,
-                      Size out_row, std::array<std::optional<Operand>, 2> starts = {}) {
+                      Size out_row, const std::array<std::optional<Operand>, 2>& starts = {}) {
   indices = lowering.contiguous(indices);
   step.bag_count = out.sizes[0];
   step.shape.columns = static_cast<std::size_t>(out.sizes[1].pin());

@@ -157,7 +157,7 @@ struct InterpretedStep final : BoundNode {
   // given.
   static void check_appended(const c10::List<at::Tensor>& list, std::size_t first) {
     for (std::size_t i = first; i < list.size(); ++i) {
-      const at::Tensor tensor = list.get(i);
+      const at::Tensor& tensor = list.get(i);
       if (tensor.defined() && memory::is_borrowed(*tensor.storage().unsafeGetStorageImpl()))
         throw Deoptimized("A block appends a tensor of the replay to a list.", Deoptimized::Program::doubted);
     }
