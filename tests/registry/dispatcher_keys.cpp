@@ -35,8 +35,7 @@ std::string text_of(const c10::FunctionSchema& schema) {
 
 }  // namespace
 
-// Of the frontend of exported programs, whose tests are in Python, or registered by other tests, or of
-// FBGEMM.
+// True for operators that LibTorch does not register: those of sr, of other tests, and of FBGEMM.
 bool is_own(std::string_view key) {
   return key.starts_with("sr::") || key.starts_with("sr_test::") || key.starts_with("sr_replay::") ||
          key.starts_with("fbgemm::");

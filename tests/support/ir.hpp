@@ -16,8 +16,8 @@ namespace sr::test {
 using Attributes = std::vector<std::pair<std::string, c10::IValue>>;
 
 // What C++'s `define` lacks against Python's scripting: `fork(function, arguments...)`, awaited with
-// `torch.wait(future)`. torch.ops.quantized is `quantized` here, and torch.ops.sr_test is `sr_test`, and
-// torch.ops.fbgemm is `fbgemm`.
+// `torch.wait(future)`. The namespaces of torch.ops are reached without the
+// prefix: `quantized`, `sr_test` and `fbgemm`.
 struct ScriptResolver : torch::jit::Resolver {
   std::shared_ptr<torch::jit::SugaredValue> resolveValue(const std::string& name, torch::jit::GraphFunction&,
                                                          const torch::jit::SourceRange&) override {

@@ -64,7 +64,7 @@ class Origins {
     const std::size_t i = value->offset();
     return i != 0 && find(body.owningNode()->input(i + 1)) && find(body.outputs()[i]);
   }
-  // Elements of containers may come from outside.
+  // Returns false for operators that read containers, because an element may come from outside of the block.
   bool find_of_operator(const torch::jit::Node& node) {
     const auto handle = detail::dispatched(node);
     if (!handle) return false;
@@ -112,8 +112,8 @@ inline bool is_only_appended_to(const torch::jit::Value* list, const Origins& bl
 
 // What a block does besides its outputs.
 struct BlockEffects {
-  // True if the block changes only values that it has made itself and those below, and calls only operators
-  // of LibTorch and sr.
+  // True if the block calls only known operators, and changes only values that it has made and the values in
+  // `lists` and `tensors`.
   bool are_known = true;
   bool draws = false;  // random numbers
   // Values from outside of the block, or inputs of the block, each once.

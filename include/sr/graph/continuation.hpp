@@ -1,5 +1,5 @@
-// The rest of a block, which needs sizes that data decide: a branch that is always taken, so that it is
-// recorded and replayed as a call of its own.
+// Marks the rest of a graph, from the first node on that needs data-dependent sizes. It is the first block of
+// a prim::If whose condition is true, so that replays record and run it as a separate call.
 #pragma once
 
 #include <string>

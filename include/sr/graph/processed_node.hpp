@@ -54,7 +54,7 @@ struct ProcessedNode : NodeFunctions {
 
 struct Frame;
 
-// Runs a block as a whole, instead of its nodes one after the other.
+// Replays blocks of prim::If and prim::Loop, so that their nodes do not run one by one.
 class BlockCalls {
  public:
   // Runs the block on the values in the frame, which then has its outputs. Returns false, having changed

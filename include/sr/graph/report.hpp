@@ -90,7 +90,7 @@ struct PlanReport {
 };
 
 // A branch or a loop body whose execution depends on the elements of tensors. sr replays each of its runs
-// with plans of its own.
+// with separate plans.
 struct BlockReport {
   std::string name;
   std::uint64_t replayed_runs = 0;

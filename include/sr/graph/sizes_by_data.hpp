@@ -10,8 +10,8 @@
 
 namespace sr::detail {
 
-// True also for overloads that LibTorch does not tag, since they are made of others that it tags, and for
-// operators of FBGEMM on jagged tensors.
+// True if the sizes of the results depend on elements of the arguments. LibTorch tags most such operators.
+// The untagged ones, composite overloads and operators of FBGEMM, are listed by name.
 inline bool decides_sizes(const c10::OperatorHandle& handle) {
   if (handle.hasTag(at::Tag::dynamic_output_shape)) return true;
   static constexpr std::array<std::string_view, 5> kOfFbgemm = {

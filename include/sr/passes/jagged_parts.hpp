@@ -1,6 +1,7 @@
-// Lets the parts of jagged features be read where they lie. A model that has many of them splits one tensor
-// by lengths that are the elements of another, `values.split(lengths.tolist())`, and looks each part up in a
-// table of its own. The sizes of the results do not depend on the lengths, so the lengths need not be sizes.
+// Replaces splits of jagged features by operators that read each part in place. A ranking model concatenates
+// the values of all features, splits them with `values.split(lengths.tolist())`, and looks each part up in
+// the embedding table of its feature. The sizes of the results do not depend on the lengths, so a replay does
+// not need the lengths as sizes.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ namespace detail {
 // One split_with_sizes by the elements of a tensor, all parts of which are looked up in tables.
 class JaggedSplit {
  public:
-  // Returns nothing if the node is no such split.
+  // Returns nullopt if the node is another operator, or if other nodes than embedding bags read its parts.
   static std::optional<JaggedSplit> of(torch::jit::Node* node) {
     if (node->kind() != c10::aten::split_with_sizes || torch::jit::toIValue(node->input(2)) != c10::IValue(0))
       return std::nullopt;
@@ -42,12 +43,12 @@ class JaggedSplit {
   }
 
   torch::jit::Value* lengths() const { return sums_.lengths; }
-  // The number of the part that the value is.
+  // Returns the index of the value among the parts, or nullopt if the value is not one of them.
   std::optional<std::size_t> part_of(const torch::jit::Value* value) const {
     return value->node() == parts_ ? std::optional(value->offset()) : std::nullopt;
   }
   torch::jit::Value* whole() const { return split_->input(0); }
-  // The nodes that look parts up as indices.
+  // Returns the embedding_bag nodes whose indices are a part.
   std::vector<torch::jit::Node*> bags() const {
     std::vector<torch::jit::Node*> nodes;
     for (const torch::jit::Value* part : parts_->outputs()) {
@@ -57,8 +58,8 @@ class JaggedSplit {
     }
     return nodes;
   }
-  // Makes the node that computes where the parts begin. It also checks what the assertions before the split
-  // check, which are removed.
+  // Adds a sr::part_starts node, which computes where each part begins. The assertions before the split
+  // become checks of that node and are removed.
   torch::jit::Value* make_starts() {
     torch::jit::Graph& graph = *split_->owningGraph();
     std::vector<std::int64_t> checks;
@@ -201,8 +202,8 @@ class JaggedSplits {
     }
   };
 
-  // The split of which the weights of samples are the same part as the indices are of `split`; null: there
-  // are no weights. Nothing if they are something else.
+  // Returns the split that gives the per-sample weights, as the part with the index that the bag's indices
+  // have. Returns null if the bag has no weights, and nullopt if its weights are not such a part.
   std::optional<Entry*> weights_of(const torch::jit::Node& bag, const JaggedSplit& split) {
     const torch::jit::Value* const weights = bag.input(JaggedSplit::kWeights);
     if (weights->type()->kind() == c10::TypeKind::NoneType) return nullptr;
@@ -243,7 +244,7 @@ class JaggedSplits {
 
 }  // namespace detail
 
-// Nodes that the replaced ones have needed are left to the elimination of dead code.
+// Leaves nodes that became unused to the elimination of dead code.
 inline void read_jagged_parts(std::shared_ptr<torch::jit::Graph>& graph) {
   detail::JaggedSplits splits(graph->block());
   if (splits.empty()) return;

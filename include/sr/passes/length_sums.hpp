@@ -1,4 +1,4 @@
-// The lengths of jagged features, as a graph reads them: elements of a tensor, and sums of these.
+// Finds integers of a graph that are elements of a tensor of lengths, or sums of such elements.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,8 @@ class LengthSums {
     std::ranges::merge(left->second, right->second, std::back_inserter(all));
     if (std::ranges::adjacent_find(all) == all.end()) sums_.emplace(node.output(), std::move(all));
   }
-  // The lengths of which the value is the sum, if they are neighbours.
+  // Returns the range of lengths of which the value is the sum. Returns nullopt if the value is not such a
+  // sum, or if the lengths are not consecutive.
   std::optional<Range> find(const torch::jit::Value* value) const {
     const auto found = sums_.find(value);
     if (found == sums_.end()) return std::nullopt;

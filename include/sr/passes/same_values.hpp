@@ -13,8 +13,8 @@ namespace sr::passes {
 
 namespace detail {
 
-// True if the operator returns its first operand, which it has written. A custom operator may not do what its
-// schema says.
+// True if the operator writes its first argument in place and returns the same tensor. Custom operators are
+// excluded, because their schemas may be wrong.
 inline bool returns_operand(const torch::jit::Node& node) {
   const auto handle = sr::detail::dispatched(node);
   if (!handle || !node.kind().is_aten() || node.outputs().size() != 1 || node.inputs().empty()) return false;

@@ -57,7 +57,7 @@ inline bool makes_sizes(const torch::jit::Node& node, const c10::OperatorHandle&
   return sr::detail::decides_sizes(handle);
 }
 
-// True if the node makes numbers of the elements of a tensor.
+// True if the node converts elements of a tensor to numbers, as item() and tolist() do.
 inline bool reads_elements(const torch::jit::Node& node) {
   static const c10::Symbol tolist = c10::Symbol::fromQualString("prim::tolist");
   static const std::unordered_set<c10::Symbol> kReaders = {

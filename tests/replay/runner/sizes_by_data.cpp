@@ -1,4 +1,4 @@
-// Sizes that data decide: what computes with them is replayed as a call of its own.
+// Tests that nodes with data-dependent sizes are replayed as a separate call.
 #include <string>
 #include <vector>
 

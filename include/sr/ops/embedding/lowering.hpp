@@ -21,7 +21,7 @@ struct BagStep final : ClonableStep<BagStep> {
   Size bag_count, bag_length, indices_count, offsets_count, out_row;  // see kernels::Bags
   kernels::Bags shape;                                                // in this call
   Address table, indices, offsets, weights, out;
-  // Of the bags of a part of the indices: where all parts begin, and the number of the part.
+  // For sr::embedding_bag_of_part: the address of the starts of all parts, and the index of this part.
   Address starts;
   std::optional<std::int64_t> part;
   std::int64_t limit = 0;  // of indices

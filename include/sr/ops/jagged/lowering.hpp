@@ -1,4 +1,5 @@
-// Kernels of the operators of FBGEMM on jagged tensors: offsets of lengths, and rows padded to one length.
+// Lowers FBGEMM's operators on jagged tensors to kernels. They compute offsets from lengths, and pad
+// sequences to one length.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@
 
 namespace sr::replay {
 
-// Sums of the integers before each place of a row. With `is_complete`, a row has one more place, with the sum
-// of all.
+// Computes the prefix sums of each row. With `is_complete`, a row of offsets has one more element, the sum of
+// all lengths of the row.
 struct OffsetsStep final : ClonableStep<OffsetsStep> {
   std::string_view name() const override { return "offsets"; }
   Size row_count, length_count;          // length_count: of one row
@@ -54,7 +55,7 @@ struct OffsetsStep final : ClonableStep<OffsetsStep> {
   }
 };
 
-// Copies the rows of each sequence, and fills up what is missing to the longest one.
+// Copies each sequence to a row of the result, and fills the rest of the row with the padding value.
 struct PadStep final : ClonableStep<PadStep> {
   std::string_view name() const override { return "pad sequences"; }
   bool may_fail() const override { return true; }  // offsets that are not in order, or out of range
@@ -129,7 +130,8 @@ bool flat_cumsum(Lowering& lowering, const TracedNode& node) {
   return emit_offsets(lowering, node, /*in_rows=*/false, /*is_complete=*/false, kInclusive);
 }
 
-// The bits of a number in a dtype of 4 or 8 bytes. Nothing for others, or if the dtype has not the number.
+// Returns the bits of a number as float, double, int32 or int64. Returns nullopt for other dtypes, and for
+// numbers that an integer dtype cannot represent.
 inline std::optional<std::uint64_t> bits_of(double number, c10::ScalarType dtype) {
   std::uint64_t bits = 0;
   const auto store = [&]<class T>(T value) {

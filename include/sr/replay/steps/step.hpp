@@ -135,7 +135,7 @@ struct FrozenSteps {
 
 // Thrown inside a replay when something differs from the trace. The general path then answers the call.
 struct Deoptimized : std::exception {
-  // Whether later calls may still run the program.
+  // What happens to the program after the replay.
   enum class Program : std::uint8_t {
     dropped,  // its operators do not do what they did
     doubted,  // it holds for other data: dropped if that happens call after call

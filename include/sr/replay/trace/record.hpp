@@ -192,8 +192,8 @@ class Record {
     return known == storages_.end() ? kNone : known->second;
   }
 
-  // The value as the trace keeps it, with containers of its own. A list of tensors that data change has none
-  // there: they belong to no storage of the trace.
+  // Returns a copy of the value's containers for the trace. Lists of tensors that blocks change are empty in
+  // the copy, because their tensors belong to no storage of the trace.
   c10::IValue traced(const c10::IValue& value) const {
     if (is_list_by_data(value)) return c10::List<at::Tensor>();
     if (!value.isTuple()) return detail::snapshot(value);

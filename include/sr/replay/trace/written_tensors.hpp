@@ -40,7 +40,7 @@ class WrittenTensors {
     if (makes_new()) record_.bail_out(*node_.node, "changes a tensor in place and makes another value.");
     return changed;
   }
-  // The same for a node whose blocks write; its results may be new.
+  // Does what check() does for a branch or loop, whose results may be new tensors.
   std::vector<StorageId> check_storages() const {
     std::vector<StorageId> changed;
     for (const Written& written : written_) {
