@@ -23,7 +23,7 @@ namespace sr::passes {
 
 namespace detail {
 
-// One split_with_sizes by the elements of a tensor, all parts of which are looked up in tables.
+// A split_with_sizes node whose sizes are elements of a tensor and whose parts only embedding bags read.
 class JaggedSplit {
  public:
   // Returns nullopt if the node is another operator, or if other nodes than embedding bags read its parts.
@@ -88,8 +88,8 @@ class JaggedSplit {
            !node.output(1)->hasUses() && !node.output(2)->hasUses() && !node.output(3)->hasUses();
   }
 
-  // Assertions of an exported program: branches without results that throw or do nothing, among nodes that
-  // only compute with the lengths. Nothing else happens between the first one and the split.
+  // Appends the assertions on lengths directly before the split to `checks` and `messages`. Returns their
+  // nodes.
   std::vector<torch::jit::Node*> take_assertions(std::vector<std::int64_t>& checks,
                                                  std::vector<std::string>& messages) {
     std::vector<torch::jit::Node*> found;
@@ -107,7 +107,7 @@ class JaggedSplit {
     return found;
   }
 
-  // The nodes before the split, in order, from the last one on that does something else.
+  // Returns the nodes directly before the split that only compute with lengths or assert, in order.
   std::vector<torch::jit::Node*> before_split() const {
     std::vector<torch::jit::Node*> nodes;
     for (torch::jit::Node* node = split_->prev(); node->kind() != c10::prim::Param; node = node->prev()) {
@@ -131,7 +131,8 @@ class JaggedSplit {
            unpack.input()->node()->input(0) == sums_.lengths;
   }
 
-  // The message of a branch that throws sr's assertion error if its condition does not hold.
+  // Returns the message of an assertion: a branch that throws sr's assertion error if its condition is false.
+  // Returns nullopt for other nodes.
   static std::optional<std::string> read_raise(const torch::jit::Node& node) {
     if (node.kind() != c10::prim::If || !node.outputs().empty()) return std::nullopt;
     const auto holds = node.blocks()[0]->nodes(), fails = node.blocks()[1]->nodes();
@@ -172,7 +173,7 @@ class JaggedSplit {
   LengthSums sums_;
 };
 
-// The splits of a graph. Replaces the bags of their parts.
+// All such splits of a block. Replaces the embedding bags that read their parts.
 class JaggedSplits {
  public:
   explicit JaggedSplits(torch::jit::Block* block) {

@@ -15,7 +15,7 @@
 
 namespace sr::passes::detail {
 
-// The elements of a tensor of lengths as integers of the graph, and sums of them.
+// Maps integers of the graph to the lengths of which they are the sum.
 class LengthSums {
  public:
   struct Range {
@@ -51,7 +51,7 @@ class LengthSums {
     return sums;
   }
 
-  // Notes the sum of two sums that have no length in common, if the node computes one. They come in any
+  // Records the result of the node if it adds two sums that have no length in common. They come in any
   // order: sums are sorted by name, u0 + u1 + u10 + u2.
   void note_sum(const torch::jit::Node& node) {
     if (node.kind() != c10::aten::add || node.inputs().size() != 2) return;

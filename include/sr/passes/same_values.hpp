@@ -1,5 +1,5 @@
-// Uses a value under one name. An operator in place returns its operand, and branches and loops return what
-// they were given where every way through them does. Otherwise nothing tells a replay so.
+// Replaces results that are always one known value: the result of an operator in place, which is its first
+// argument, and an output of a branch or loop that is the same value on all paths. A replay could not tell.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ inline bool have_same_type(const torch::jit::Value* a, const torch::jit::Value* 
   return *a->type() == *b->type();
 }
 
-// The value that both branches return, null if they return two. Nothing reads a value that one of them leaves
-// uninitialized, as `break` and `return` do.
+// Returns the value that both branches return, or null if they return different values. A value that one
+// branch leaves uninitialized, as `break` and `return` do, is never read and counts as equal.
 inline torch::jit::Value* same_of(torch::jit::Value* a, torch::jit::Value* b) {
   const auto is_unset = [](const torch::jit::Value* value) {
     return value->node()->kind() == c10::prim::Uninitialized;

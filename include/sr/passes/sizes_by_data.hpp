@@ -70,10 +70,11 @@ inline bool reads_elements(const torch::jit::Node& node) {
          });
 }
 
-// Follows what data decide through the nodes of a block: numbers, and sizes of tensors.
+// Finds the values of a block that depend on elements of tensors: numbers, and tensors with data-dependent
+// sizes.
 class SizesByData {
  public:
-  // Returns the first node that computes with such sizes. Null: no node does.
+  // Returns the first node that computes with data-dependent sizes, or null if there is none.
   torch::jit::Node* find(torch::jit::Block* block) {
     for (torch::jit::Node* node : block->nodes()) {
       if (needs_sizes(*node)) return node;
@@ -121,7 +122,8 @@ class SizesByData {
   void note(const torch::jit::Node& node) {
     if (!node.blocks().empty()) return note_blocks(node);
     const auto handle = sr::detail::dispatched(node);
-    // A list of tensors has any length. What is made of it has sizes by data.
+    // The length of a list of tensors may depend on data. Results that are made of it then have
+    // data-dependent sizes.
     const auto follows = [&](const torch::jit::Value* input) {
       return is_by_data(input) && (!handle || reads_metadata(node) || !is_tensor(input));
     };
@@ -145,7 +147,7 @@ class SizesByData {
   std::unordered_set<const torch::jit::Value*> by_data_;
 };
 
-// Moves the nodes from one node of a graph on into a block.
+// Moves a node and all nodes behind it into the first block of a new prim::If.
 class RestOfBlock {
  public:
   explicit RestOfBlock(torch::jit::Node* first) : outer_(first->owningBlock()) {
@@ -168,8 +170,8 @@ class RestOfBlock {
     }
   }
 
-  // Makes the block's values those of the branch. Undoes the move, and returns null, if a replay could not
-  // run the block as a call.
+  // Completes the branch and returns its block. If a replay could not run the block as a call, undoes the
+  // move and returns null.
   torch::jit::Block* finish() {
     const std::vector<torch::jit::Value*> outputs = used_outside();
     if (!may_be_call(outputs)) {
@@ -194,7 +196,8 @@ class RestOfBlock {
   }
 
  private:
-  // Tuples, lists and dictionaries that are only returned are made behind the block.
+  // Finds the tuples, lists and dictionaries that are only returned. They stay outside of the block, behind
+  // it.
   void find_kept() {
     std::vector<torch::jit::Node*> open{outer_->return_node()};
     while (!open.empty()) {
@@ -251,7 +254,7 @@ class RestOfBlock {
         return !sr::detail::may_hold_tensor(type);
     }
   }
-  // New tensors and numbers.
+  // True if the value is a number, or a tensor that shares no memory with values from outside of the block.
   bool may_be_output(const torch::jit::Value* value) const {
     if (!sr::detail::may_hold_tensor(value->type())) return true;
     sr::detail::Origins origins(rest_);
@@ -267,7 +270,7 @@ class RestOfBlock {
 
 }  // namespace detail
 
-// Each such block may have one in turn.
+// Splits the graph. The new block is split in the same way.
 inline void split_at_sizes_by_data(std::shared_ptr<torch::jit::Graph>& graph) {
   constexpr int kMostBlocks = 8;
   torch::jit::Block* block = graph->block();

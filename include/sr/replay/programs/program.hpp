@@ -76,7 +76,7 @@ struct ProgramParts {
   bool changes_arguments = false;     // writes some, or changes lists or dictionaries of them
   bool may_end_behind_write = false;  // a replay may deoptimize after a step has written one
 
-  // The last results are tensors that the block appends to these lists, which are inputs by value.
+  // For each of the last results: the list to which the block appends it, as an index of the inputs by value.
   std::vector<ValueId> appends_to;
 
   bool draws_random_numbers = false;

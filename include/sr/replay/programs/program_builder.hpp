@@ -154,7 +154,8 @@ class ProgramBuilder {
     has_run_once_ |= node.runs_once;
     program_->may_draw_again |= may_fail && (has_drawn_ || (node.draws && !node.is_random));
     has_drawn_ |= node.draws;
-    // The general path does not run the operator again, which may have drawn numbers, too.
+    // The general path reuses the results of foreign operators. If those draw numbers as well, restoring the
+    // generator would shift the sequence.
     is_foreign_ |= node.foreign;
     fails_after_run_once_ |= program_->may_draw_again && is_foreign_;
   }

@@ -106,7 +106,7 @@ class Recordings {
     return {std::move(outputs), std::move(program)};
   }
 
-  // A result of the recorded call.
+  // Returns the result with its lists of tensors, see Trace::returned_lists.
   static c10::IValue with_lists(const Trace& trace, const c10::IValue& result) {
     if (trace.returned_lists.empty()) return result;
     if (result.isTensorList()) {

@@ -124,7 +124,7 @@ class ReplayedBlock {
     return true;
   }
 
-  // Returns false if data have led the replay elsewhere, and nothing has changed then.
+  // Returns false if the replay was deoptimized. All writes are then undone.
   bool replay(Program& program, Frame& frame) {
     if (program.may_draw_again) services_.generator.keep();
     try {
@@ -167,8 +167,8 @@ class ReplayedBlock {
     }
   }
 
-  // Puts the last results in the places that the steps have left in lists, in order. Blocks in this block
-  // have filled theirs.
+  // Replaces the undefined tensors that steps have appended to lists by the last results, in order. Nested
+  // blocks have already replaced theirs.
   void append(const Program& program, const std::vector<c10::IValue>& results,
               const std::vector<std::size_t>& lengths) const {
     for (std::size_t i = 0; i < lengths.size(); ++i) {

@@ -1,4 +1,4 @@
-// The state of LibTorch's default generator before a replay draws random numbers.
+// Saves and restores the state of LibTorch's default generator.
 #pragma once
 
 #include <mutex>
@@ -9,11 +9,11 @@
 
 namespace sr::replay {
 
-// Lets a call whose replay data have ended draw the same numbers again. What other threads draw from the same
-// generator in between they draw again, too.
+// Used when a deoptimized call has to draw the same random numbers again. Other threads that draw from the
+// generator between keep() and restore() get the same numbers a second time.
 class GeneratorState {
  public:
-  // Stores the state, some 5 KB.
+  // Copies the state, about 5 KB.
   void keep() {
     at::Generator generator = at::detail::getDefaultCPUGenerator();
     const std::lock_guard lock(generator.mutex());

@@ -153,8 +153,8 @@ struct InterpretedStep final : BoundNode {
         lists.emplace_back(input.slot, value.toTensorList().size());
     }
   }
-  // What blocks append must not be memory of the replay: blocks that are not replayed append what they are
-  // given.
+  // Throws Deoptimized if a list holds a tensor in memory of the replay, which a block that was not replayed
+  // may have appended.
   static void check_appended(const c10::List<at::Tensor>& list, std::size_t first) {
     for (std::size_t i = first; i < list.size(); ++i) {
       const at::Tensor& tensor = list.get(i);
@@ -213,7 +213,7 @@ struct InterpretedStep final : BoundNode {
     (*context.tensors)[result.storage] = tensor;
   }
 
-  // True if, of the results before this one, those lie in `storage` that did in the recorded call.
+  // True if result `i` shares memory with the same earlier results as in the recorded call.
   bool shares_as_recorded(std::size_t i, const c10::StorageImpl* storage, const Context& context) const {
     for (std::size_t j = 0; j < i; ++j) {
       if (results[j].storage == kNone || results[j].first != j) continue;

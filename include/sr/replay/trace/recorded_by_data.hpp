@@ -1,5 +1,4 @@
-// What data decide about one node of a recorded call: sizes of its tensors, lists that it changes, and random
-// numbers that it draws.
+// Records what depends on data in one node of a call: sizes of tensors, changed lists, and random numbers.
 #pragma once
 
 #include <algorithm>

@@ -92,7 +92,7 @@ class TraceRecorder {
   static constexpr std::size_t kMostNodes = 20'000;    // a longer record keeps to the general path
   static constexpr std::size_t kMostUnrolled = 1'000;  // nodes a counted loop may become
 
-  // A result with empty lists in place of lists of tensors that data change.
+  // Returns the result with an empty list in place of each list of tensors that blocks have changed.
   c10::IValue without_lists(const c10::IValue& value) {
     Trace& trace = record_.trace;
     if (record_.is_list_by_data(value)) {

@@ -136,7 +136,7 @@ struct WiderView {
   std::int64_t elements = 1;
 };
 
-// A tensor that a block appends to a list of tensors from outside, which is an input by value.
+// A tensor that a block appends to a list from outside. The list is an input by value of the block.
 struct AppendedTensor {
   ValueId list = kNone;
   at::Tensor tensor;
@@ -169,7 +169,8 @@ struct Trace {
   std::uint32_t first_state_leaf = 0;         // leaves from here on are of variables
   std::set<std::uint32_t> written_arguments;  // leaves of arguments that nodes write in place
   std::vector<AppendedTensor> appended;       // in order; they are the last results
-  // The lists of tensors that results have by data, by the address of the empty list in their place.
+  // Lists of tensors among the results that blocks have changed, by the address of the empty list that stands
+  // for each of them in `results`.
   std::unordered_map<const void*, c10::IValue> returned_lists;
   std::vector<Commit> commits;
   std::vector<WiderView> wider_views;
