@@ -1,6 +1,7 @@
 // Calls of functions whose blocks data decide about.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace sr::test {
 // Compares calls with the interpreter's, in turn and `rounds` times over. Returns the report.
 inline Report check(const std::string& source, const std::vector<InputSet>& runs, int rounds = 4,
                     const OracleOptions& options = close(1e-5)) {
+  INFO(source);
   torch::jit::Module module = script(source);
   StaticRuntime<> runtime{StaticModule(module)};
   for (int round = 0; round < rounds; ++round) {
@@ -26,6 +28,15 @@ inline Report check(const std::string& source, const std::vector<InputSet>& runs
     }
   }
   return runtime.report();
+}
+
+// Does what check() does, and requires that more than `replays` calls were replayed.
+inline Report check_replayed(const std::string& source, const std::vector<InputSet>& runs, int rounds,
+                             std::uint64_t replays, const OracleOptions& options = close(1e-5)) {
+  const Report report = check(source, runs, rounds, options);
+  CAPTURE(source, report.bailouts, report.misses);
+  CHECK(report.replayed_calls > replays);
+  return report;
 }
 
 // The block whose name begins with `name`.

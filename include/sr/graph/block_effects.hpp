@@ -24,18 +24,13 @@ class Origins {
  public:
   explicit Origins(const torch::jit::Block* block) : block_(block) {}
 
-  // True if it is the block, or a block in it.
-  bool is_inside(const torch::jit::Block* inner) const {
-    while (inner != nullptr && inner != block_)
-      inner = inner->owningNode() != nullptr ? inner->owningNode()->owningBlock() : nullptr;
-    return inner != nullptr;
-  }
+  bool is_inside(const torch::jit::Node* node) const { return detail::is_inside(node, block_); }
   // Adds the origins of the value to outer(). They are tensors that the block reads, or inputs of the block.
   // Returns false if they are not known: the value may be an element of a container.
   bool find(const torch::jit::Value* value) {
     if (!seen_.insert(value).second) return true;  // it is a value of an earlier iteration
     const torch::jit::Node& node = *value->node();
-    if (!is_inside(node.owningBlock())) return add(value);
+    if (!is_inside(&node)) return add(value);
     if (node.kind() == c10::prim::Param) return find_of_loop(node, value);
     if (node.kind() == c10::prim::If) {
       return std::ranges::all_of(node.blocks(), [&](const torch::jit::Block* branch) {
@@ -103,7 +98,7 @@ inline bool is_list_of_tensors(const c10::Type& type) {
 inline bool is_only_appended_to(const torch::jit::Value* list, const Origins& block) {
   return std::ranges::all_of(list->uses(), [&](const torch::jit::Use& use) {
     const c10::Symbol kind = use.user->kind();
-    return !block.is_inside(use.user->owningBlock()) || kind == c10::aten::len ||
+    return !block.is_inside(use.user) || kind == c10::aten::len ||
            (kind == c10::aten::append && use.offset == 0 && !use.user->output()->hasUses());
   });
 }
@@ -115,7 +110,8 @@ struct BlockEffects {
   // True if the block calls only known operators, and changes only values that it has made and the values in
   // `lists` and `tensors`.
   bool are_known = true;
-  bool draws = false;  // random numbers
+  bool draws = false;             // random numbers
+  bool changes_any_list = false;  // of numbers or tensors, wherever it was made
   // Values from outside of the block, or inputs of the block, each once.
   std::vector<const torch::jit::Value*> lists;    // of numbers; or of tensors, which are only appended
   std::vector<const torch::jit::Value*> tensors;  // whose elements, or those of views of them, are written
@@ -133,18 +129,20 @@ struct BlockEffects {
  private:
   void add(const torch::jit::Block& block, const torch::jit::Node& node, std::size_t i) {
     const torch::jit::Value* const written = node.input(i);
+    const auto handle = detail::dispatched(node);
+    const bool is_of_numbers = detail::is_list_of_numbers(*written->type());
+    const bool is_of_tensors = detail::is_list_of_tensors(*written->type());
+    changes_any_list |= !handle && (is_of_numbers || is_of_tensors);
     detail::Origins origins(&block);
     const bool is_found = origins.find(written);
     if (is_found && origins.outer().empty()) return;
-    if (const auto handle = detail::dispatched(node)) {
+    if (handle) {
       are_known &= is_found && detail::writes_elements(*handle, i);
       for (const torch::jit::Value* tensor : origins.outer()) add_once(tensors, tensor);
       return;
     }
-    const bool may_change =
-        detail::is_list_of_numbers(*written->type()) ||
-        (detail::is_list_of_tensors(*written->type()) && detail::is_only_appended_to(written, origins));
-    const bool is_list = may_change && !origins.is_inside(written->node()->owningBlock());
+    const bool may_change = is_of_numbers || (is_of_tensors && detail::is_only_appended_to(written, origins));
+    const bool is_list = may_change && !origins.is_inside(written->node());
     are_known &= is_list;
     if (is_list) add_once(lists, written);
   }
@@ -155,10 +153,9 @@ struct BlockEffects {
 
 // What a branch or loop does besides its outputs, whichever of its blocks run.
 struct ControlFlowEffects {
-  bool are_known = true, draws = false;  // see BlockEffects
+  bool are_known = true, draws = false, changes_any_list = false;  // see BlockEffects
   // Values from outside of the node, or inputs of the node.
   std::vector<const torch::jit::Value*> lists, tensors;
-  bool changes_any_list = false;  // of numbers or tensors, wherever it was made
 
   static ControlFlowEffects of(const torch::jit::Node& node) {
     ControlFlowEffects effects;
@@ -168,14 +165,7 @@ struct ControlFlowEffects {
       effects.draws |= inner.draws;
       effects.lists.insert(effects.lists.end(), inner.lists.begin(), inner.lists.end());
       effects.add_tensors(*block, inner.tensors);
-      detail::each_node(block, [&](const torch::jit::Node* each) {
-        const bool is_builtin = !detail::dispatched(*each);
-        detail::each_written(*each, [&](std::size_t i) {
-          const c10::Type& type = *each->input(i)->type();
-          effects.changes_any_list |=
-              is_builtin && (detail::is_list_of_numbers(type) || detail::is_list_of_tensors(type));
-        });
-      });
+      effects.changes_any_list |= inner.changes_any_list;
     }
     return effects;
   }

@@ -27,6 +27,14 @@ bool any_node(Block* block, const Test& test) {
   return false;
 }
 
+// True if the node lies in the block, or in a block within it.
+inline bool is_inside(const torch::jit::Node* node, const torch::jit::Block* block) {
+  for (; node != nullptr; node = node->owningBlock()->owningNode()) {
+    if (node->owningBlock() == block) return true;
+  }
+  return false;
+}
+
 // Calls visit(node), which may not remove nodes.
 template <Forks forks = Forks::skip, class Block, class Visit>
 void each_node(Block* block, const Visit& visit) {

@@ -29,10 +29,7 @@ inline void register_own_operators() {
     library.def("autocast_is_off(Tensor self) -> bool",
                 [](const at::Tensor&) { return !ThreadModes::now().autocast(); });
     library.def("part_starts(Tensor lengths, Tensor whole, int[] checks, str[] messages) -> Tensor",
-                [](const at::Tensor& lengths, const at::Tensor& whole, at::IntArrayRef checks,
-                   const std::vector<std::string>& messages) {
-                  return part_starts(lengths, whole, checks, messages);
-                });
+                &part_starts);
     library.def(
         "embedding_bag_of_part(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int "
         "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx, Tensor "

@@ -43,6 +43,19 @@ struct PartCheck {
 
 namespace detail {
 
+// Computes where each of `count` parts begins, and, behind these, the sum of all lengths. Returns false if a
+// length is negative.
+template <class Length>
+bool sum_lengths(const Length* lengths, std::size_t count, std::int64_t* starts) {
+  bool are_natural = true;
+  starts[0] = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    starts[i + 1] = starts[i] + lengths[i];
+    are_natural &= lengths[i] >= 0;
+  }
+  return are_natural;
+}
+
 // sr::part_starts(Tensor lengths, Tensor whole, int[] checks, str[] messages) -> Tensor. Returns int64 sums
 // of the lengths before each part, and of all. `lengths` has one dimension and integers. Throws what the
 // first of the checks that fails has as message, or what split_with_sizes of `whole` throws for the lengths.
@@ -52,12 +65,7 @@ inline at::Tensor part_starts(const at::Tensor& lengths, const at::Tensor& whole
   const auto* const length = wide.const_data_ptr<std::int64_t>();
   at::Tensor starts = at::empty({wide.numel() + 1}, wide.options());
   auto* const start = starts.mutable_data_ptr<std::int64_t>();
-  bool are_natural = true;
-  start[0] = 0;
-  for (std::int64_t i = 0; i < wide.numel(); ++i) {
-    start[i + 1] = start[i] + length[i];
-    are_natural &= length[i] >= 0;
-  }
+  const bool are_natural = sum_lengths(length, static_cast<std::size_t>(wide.numel()), start);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (!PartCheck::read(checks.data() + i * PartCheck::kWords).holds(start, whole.size(0)))
       throw Error(ErrorCode::assertion_failed, messages[i]);

@@ -55,9 +55,7 @@ TEST_CASE("sequences of any length have one plan for what follows", "[replay][bl
       "        h = torch.tanh(torch.mv(w, h)) + 0.25\n        outs.append(h)\n"
       "        go = bool(h.abs().max() < 0.9)\n"
       "    x = torch.stack(outs)\n    return torch.relu(torch.mm(x, w)).sum(0), x\n";
-  const Report report = check(source, runs(), 5, close(1e-4));
-  CAPTURE(report.bailouts, report.misses);
-  CHECK(report.replayed_calls > 20);
+  const Report report = check_replayed(source, runs(), 5, 20, close(1e-4));
   CHECK(block(report, "what follows").plans.size() <= 2);
 }
 
@@ -97,9 +95,7 @@ TEST_CASE("a loop without a condition is left by break", "[replay][blocks]") {
       "        if bool(h.abs().max() > 0.8):\n            break\n        if len(outs) == 12:\n            "
       "break\n"
       "    return torch.stack(outs, 1) * 2, h\n";
-  const Report report = check(source, runs(), 5, close(1e-4));
-  CAPTURE(report.bailouts, report.misses);
-  CHECK(report.replayed_calls > 20);
+  const Report report = check_replayed(source, runs(), 5, 20, close(1e-4));
   CHECK(block(report, "the body").replayed_runs > 20);
 }
 

@@ -109,9 +109,7 @@ TEST_CASE("a block appends to lists of numbers from outside", "[replay][blocks]"
   const at::Tensor w = sample({9, 9}), e = sample({9, 9}) * 2;
   std::vector<InputSet> runs;
   for (int i = 0; i < 5; ++i) runs.push_back({sample({9}), w, e});
-  const Report report = check(greedy, runs, 6);
-  CAPTURE(report.bailouts);
-  CHECK(report.replayed_calls > 20);
+  const Report report = check_replayed(greedy, runs, 6, 20);
   CHECK(block(report, "the body").replayed_runs > 60);
 }
 
@@ -132,10 +130,7 @@ TEST_CASE("lists of numbers change in branches, in loops, and by data at the top
         "        while bool(x.sum() > len(inner) * 2) and len(inner) < 5:\n"
         "            inner.append(len(out))\n        out.append(inner[-1] + len(inner))\n"
         "        x = x + 1\n    return out\n"}) {
-    INFO(source);
-    const Report report = check(source, runs, 5);
-    CAPTURE(report.bailouts);
-    CHECK(report.replayed_calls > 8);
+    check_replayed(source, runs, 5, 8);
   }
 }
 
@@ -146,10 +141,7 @@ TEST_CASE("a list that a block returns is the list that it was given", "[replay]
         "def forward(self, x):\n    n = [1, 2]\n    m = [x.size(0)]\n    i = 0\n    while bool(x[i] > 0) and "
         "i < 3:\n"
         "        m = n\n        i += 1\n    m.append(i)\n    return m, n, len(n)\n"}) {
-    INFO(source);
-    const Report report = check(source, {{at::ones({4})}, {-at::ones({4})}, {at::ones({4})}}, 5);
-    CAPTURE(report.bailouts);
-    CHECK(report.replayed_calls > 8);
+    check_replayed(source, {{at::ones({4})}, {-at::ones({4})}, {at::ones({4})}}, 5, 8);
   }
 }
 
@@ -203,9 +195,7 @@ TEST_CASE("a loop picks what is left until nothing is", "[replay][blocks]") {
     const at::Tensor begin = at::rand({30});
     runs.push_back({begin, begin + at::rand({30}) * 0.3, at::rand({30})});
   }
-  const Report report = check(source, runs, 8);
-  CAPTURE(report.bailouts);
-  CHECK(report.replayed_calls > 20);
+  const Report report = check_replayed(source, runs, 8, 20);
   CHECK(report.decided_blocks.size() == 1);
 }
 

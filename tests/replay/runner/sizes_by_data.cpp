@@ -117,9 +117,7 @@ TEST_CASE("what follows may write what the call has made", "[replay][sizes]") {
   const std::string source =
       "def forward(self, x, w):\n    out = torch.zeros(2, 3)\n    y = w[x > 0.5] * 2\n    out[0] = y.sum(0)\n"
       "    out.add_(1)\n    return out, {'y': y}\n";
-  const Report report = check(source, flags(6), 4);
-  CAPTURE(report.bailouts);
-  CHECK(report.replayed_calls > 20);
+  check_replayed(source, flags(6), 4, 20);
 }
 
 TEST_CASE("the oracle finds no difference in sizes by data", "[oracle][sizes]") {

@@ -40,16 +40,9 @@ struct PartStartsStep final : ClonableStep<PartStartsStep> {
   // Returns false if the lengths are not as they should be.
   template <class Length>
   bool add(const Context& context) const {
-    const auto* const length = lengths.in<const Length>(context.bases);
     auto* const start = starts.in<std::int64_t>(context.bases);
-    bool fits = true;
-    start[0] = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      start[i + 1] = start[i] + length[i];
-      fits &= length[i] >= 0;
-    }
-    fits &= start[count] == whole;
-    return fits &&
+    return sr::detail::sum_lengths(lengths.in<const Length>(context.bases), count, start) &&
+           start[count] == whole &&
            std::ranges::all_of(checks, [&](const PartCheck& check) { return check.holds(start, whole); });
   }
 };

@@ -267,13 +267,7 @@ class FunctionalWrites {
     if (value.isTuple()) {
       std::vector<c10::IValue> elements;
       for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(renamed(element));
-      c10::IValue tuple = sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
-      const auto by_data = trace_.dynamic_in_tuples.find(value.internalToPointer());
-      if (by_data != trace_.dynamic_in_tuples.end()) {
-        const std::vector<ValueId> same = by_data->second;
-        trace_.dynamic_in_tuples[tuple.internalToPointer()] = same;
-      }
-      return tuple;
+      return trace_.tuple_like(value, std::move(elements));
     }
     return sr::detail::with_tensors(value, [&](const at::Tensor& tensor) {
       return is_renamed(tensor) ? names_.at(tensor.unsafeGetTensorImpl()) : tensor;

@@ -8,20 +8,10 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/graph/alias_rules.hpp>
+#include <sr/graph/each_node.hpp>
 #include <sr/replay/trace/classify.hpp>
 
 namespace sr::replay {
-
-namespace detail {
-
-inline bool is_inside(const torch::jit::Node* node, const torch::jit::Block* block) {
-  for (; node != nullptr; node = node->owningBlock()->owningNode()) {
-    if (node->owningBlock() == block) return true;
-  }
-  return false;
-}
-
-}  // namespace detail
 
 // `is_static` tells which values from outside of the body are static.
 template <class IsStatic>
@@ -35,7 +25,7 @@ bool condition_is_static(const torch::jit::Node& loop, const IsStatic& is_static
     if (!seen.insert(value).second) continue;
     const torch::jit::Node* maker = value->node();
     if (maker->kind() == c10::prim::Constant) continue;
-    if (maker->kind() == c10::prim::If && detail::is_inside(maker, body)) {  // as `break` is written
+    if (maker->kind() == c10::prim::If && sr::detail::is_inside(maker, body)) {  // as `break` is written
       open.push_back(maker->input());
       for (const torch::jit::Block* branch : maker->blocks())
         open.push_back(branch->outputs()[value->offset()]);
@@ -47,7 +37,7 @@ bool condition_is_static(const torch::jit::Node& loop, const IsStatic& is_static
       open.push_back(loop.input(value->offset() + 1));
       continue;
     }
-    if (!detail::is_inside(maker, body)) {
+    if (!sr::detail::is_inside(maker, body)) {
       if (is_static(value)) continue;
       return false;
     }

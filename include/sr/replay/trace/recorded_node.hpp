@@ -100,8 +100,8 @@ class RecordedNode {
     return reads_of_call() || std::ranges::any_of(node_.inputs, is_callers);
   }
 
-  // True if replays may find that two tensors are one although they are not in the recorded call, or the
-  // other way round: both are the caller's, or data decide which tensor one of them is.
+  // True if a replay may answer differently than the recorded call whether the two operands are one tensor:
+  // both are arguments, or one is the result of an interpreted node.
   bool may_be_same_tensor() const {
     const at::Tensor &a = traced_.inputs[0].toTensor(), &b = traced_.inputs[1].toTensor();
     if (a.is_same(b)) return false;

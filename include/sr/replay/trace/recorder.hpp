@@ -110,13 +110,7 @@ class TraceRecorder {
       has_list |= !elements.back().is(element);
     }
     if (!has_list) return value;
-    c10::IValue tuple = sr::detail::tuple_of(sr::detail::type_of_tuple(value), std::move(elements));
-    const auto by_data = trace.dynamic_in_tuples.find(value.internalToPointer());
-    if (by_data != trace.dynamic_in_tuples.end()) {
-      const std::vector<ValueId> same = by_data->second;
-      trace.dynamic_in_tuples[tuple.internalToPointer()] = same;
-    }
-    return tuple;
+    return trace.tuple_like(value, std::move(elements));
   }
 
   // Adds the containers of the arguments that nodes have changed to the results.

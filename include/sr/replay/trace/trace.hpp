@@ -10,12 +10,14 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <sr/base/identity.hpp>
 #include <sr/graph/processed_node.hpp>
 #include <sr/replay/sizes/arithmetic.hpp>
 #include <sr/replay/sizes/tensor_layout.hpp>
@@ -185,6 +187,17 @@ struct Trace {
   bool bailout_is_of_call = false;  // because of these very arguments: others of the signature may do
   std::vector<std::uint32_t> loops_by_data;  // bodies; the recording has found out too late
   std::vector<c10::IValue> kept;             // so that no address is used twice while recording
+
+  // Returns a tuple of the same type with other elements, which data decide as they do those of `tuple`.
+  c10::IValue tuple_like(const c10::IValue& tuple, std::vector<c10::IValue> elements) {
+    c10::IValue made = sr::detail::tuple_of(sr::detail::type_of_tuple(tuple), std::move(elements));
+    if (const auto by_data = dynamic_in_tuples.find(tuple.internalToPointer());
+        by_data != dynamic_in_tuples.end()) {
+      const std::vector<ValueId> same = by_data->second;
+      dynamic_in_tuples[made.internalToPointer()] = same;
+    }
+    return made;
+  }
 
   TensorId id_of(const at::Tensor& tensor) const { return ids.at(tensor.unsafeGetTensorImpl()); }
   // True if data decide which blocks run.
