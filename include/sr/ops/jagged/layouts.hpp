@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include <sr/replay/sizes/iterated.hpp>
 #include <sr/replay/sizes/rule.hpp>
 
 namespace sr::replay::layouts {

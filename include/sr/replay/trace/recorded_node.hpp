@@ -11,6 +11,7 @@
 #include <sr/base/identity.hpp>
 #include <sr/graph/block_effects.hpp>
 #include <sr/module/prepared_module.hpp>
+#include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/environment.hpp>
 #include <sr/replay/trace/record.hpp>
 #include <sr/replay/trace/tensor_words.hpp>
