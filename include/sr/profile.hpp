@@ -51,15 +51,6 @@ inline double median_of(std::vector<double> values) {
   return *middle;
 }
 
-// Calls visit(plan, block) for the plans of calls, whose block is empty, then for those of blocks.
-template <class Visit>
-void each_plan(const Report& report, const Visit& visit) {
-  for (const PlanReport& plan : report.plans) visit(plan, std::string());
-  for (const BlockReport& block : report.decided_blocks) {
-    for (const PlanReport& plan : block.plans) visit(plan, block.name);
-  }
-}
-
 // The time that an empty step seems to take.
 inline double seconds_of_clock() {
   using Clock = std::chrono::steady_clock;

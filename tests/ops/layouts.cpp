@@ -97,6 +97,14 @@ const std::vector<std::string> kExpressions{
     "torch._embedding_bag(w, (y > 0).long().view(-1), torch.arange(0, y.numel(), y.size(1)), False, 1)",
     "torch.scaled_dot_product_attention(x, x, x), "
     "torch.scaled_dot_product_attention(x.unsqueeze(1), x.unsqueeze(1), x.unsqueeze(1)).transpose(1, 2) * 2",
+    "torch.scaled_dot_product_attention(x.unsqueeze(0), x.unsqueeze(0), x.unsqueeze(0), x[:, :1, :1])",
+    "torch.scaled_dot_product_attention(x.unsqueeze(1).permute(2, 0, 1, 3), x.unsqueeze(1).permute(2, 0, 1, "
+    "3), "
+    "x.unsqueeze(1).permute(2, 0, 1, 3))",
+    "torch.scaled_dot_product_attention(x.unsqueeze(0).expand(2, -1, -1, -1), x[None, :1].expand(2, -1, -1, "
+    "-1), "
+    "x[None, :1].expand(2, -1, -1, -1), enable_gqa=True)",
+    "torch.scaled_dot_product_attention(x.unsqueeze(0), x.unsqueeze(0), x[None, ..., :2])",
 };
 
 InputSet inputs(std::size_t varying, std::int64_t size, Lies lies) {

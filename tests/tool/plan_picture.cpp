@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
 #include <vector>
@@ -53,6 +54,23 @@ PlanReport chain(std::size_t steps) {
   plan.memory.no_reuse = 256 * steps;
   plan.memory.requests.back().end = static_cast<memory::StepIndex>(steps);
   return plan;
+}
+
+TEST_CASE("plans of data-dependent blocks are drawn and written with the name of the block", "[tool]") {
+  Report report;
+  report.plans = {chain(2)};
+  BlockReport& block = report.decided_blocks.emplace_back();
+  block.name = "body of a loop";
+  block.plans = {chain(3)};
+  const std::vector<tool::PlannedMemory> memories = tool::planned_memories(report);
+  REQUIRE(memories.size() == 2);
+  CHECK(memories[0].name == "replay of (Float[4, 64])");
+  CHECK(memories[1].name == "replay of body of a loop (Float[4, 64])");
+  CHECK(memories[1].tensors.size() == 3);
+  const auto json = nlohmann::json::parse(tool::plan_json(report, "model.pt"));
+  CHECK(!json["plans"][0].contains("decided_block"));
+  CHECK(json["plans"][1]["decided_block"] == "body of a loop");
+  CHECK(json["plans"][1]["tensors"].size() == 3);
 }
 
 TEST_CASE("labels of a plan's steps touch neither each other nor the edge", "[tool]") {

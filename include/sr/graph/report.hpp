@@ -135,6 +135,20 @@ struct Report {
   std::uint64_t copied_plans = 0;  // of those that other runtimes of the module have recorded
 };
 
+namespace detail {
+
+// Calls visit(plan, block) for the plans of calls, whose block is empty, then for those of data-dependent
+// blocks, with the name of the block.
+template <class Visit>
+void each_plan(const Report& report, const Visit& visit) {
+  for (const PlanReport& plan : report.plans) visit(plan, std::string());
+  for (const BlockReport& block : report.decided_blocks) {
+    for (const PlanReport& plan : block.plans) visit(plan, block.name);
+  }
+}
+
+}  // namespace detail
+
 // "out", "native" or "fallback".
 const char* name_of(NodeKind kind);
 

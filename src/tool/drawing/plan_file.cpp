@@ -17,7 +17,8 @@ std::string plan_json(const Report& report, const std::string& title) {
     if (is_block) {
       entry["block"] = b;
     } else {
-      entry["arguments"] = report.plans[b - report.blocks.size()].arguments;
+      entry["arguments"] = all[b].arguments;
+      if (!all[b].decided_block.empty()) entry["decided_block"] = all[b].decided_block;
     }
     entry["total_bytes"] = all[b].memory->layout.total;
     entry["arena_bytes"] = all[b].memory->arena;

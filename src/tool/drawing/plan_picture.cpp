@@ -207,20 +207,26 @@ void draw_legend(Svg& svg, double top) {
 std::vector<PlannedMemory> planned_memories(const Report& report) {
   std::vector<PlannedMemory> all;
   for (std::size_t b = 0; b < report.blocks.size(); ++b) {
-    all.push_back({"general path, block " + std::to_string(b), &report.blocks[b], tensors_of_block(report, b),
+    all.push_back({"general path, block " + std::to_string(b),
+                   &report.blocks[b],
+                   {},
+                   {},
+                   tensors_of_block(report, b),
                    keys_of(report, b)});
   }
-  for (const PlanReport& plan : report.plans) {
+  detail::each_plan(report, [&](const PlanReport& plan, const std::string& block) {
     PlannedMemory& planned = all.emplace_back();
-    planned.name = "replay of (" + plan.arguments + ")";
+    planned.name = "replay of " + (block.empty() ? block : block + " ") + "(" + plan.arguments + ")";
     planned.memory = &plan.memory;
+    planned.arguments = plan.arguments;
+    planned.decided_block = block;
     for (const StepReport& step : plan.steps) planned.steps.push_back(step.label());
     for (std::size_t i = 0; i < plan.memory.requests.size(); ++i) {
       const memory::Request& request = plan.memory.requests[i];
       planned.tensors.push_back({std::to_string(i), planned.steps[request.first], request.bytes,
                                  plan.memory.layout.offsets[i], request.first, request.end, false});
     }
-  }
+  });
   return all;
 }
 

@@ -24,11 +24,13 @@ struct PlannedTensor {
 struct PlannedMemory {
   std::string name;  // "general path, block 0", "replay of (float[8, 50])"
   const BlockMemory* memory = nullptr;
+  std::string arguments;               // of a plan
+  std::string decided_block;           // the data-dependent block that the plan is of; empty: of calls
   std::vector<PlannedTensor> tensors;  // in the order of the requests
   std::vector<std::string> steps;      // the operators of each
 };
 
-// Every block, then every plan.
+// Every block, then every plan of calls, then those of data-dependent blocks.
 std::vector<PlannedMemory> planned_memories(const Report& report);
 
 // One panel for each block and plan that has memory: a row for each step, downwards in the order of

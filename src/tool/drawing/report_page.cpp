@@ -25,6 +25,7 @@ constexpr const char* kStyle = R"(<style>
 .sr-report { font: 14px/1.4 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 1040px; padding: 8px; }
 .sr-report h2 { font-size: 20px; margin: 0 0 4px; }
 .sr-report h3 { font-size: 16px; margin: 20px 0 6px; }
+.sr-report h4 { font-size: 14px; margin: 14px 0 4px; }
 .sr-report table { border-collapse: collapse; font-size: 13px; }
 .sr-report th, .sr-report td { text-align: left; padding: 2px 10px 2px 0; vertical-align: top; border-bottom: 1px solid #e0e0e0; }
 .sr-report td.sr-number, .sr-report th.sr-number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -107,16 +108,28 @@ class Page {
     out_ << "</tr></table>\n" << histogram(latencies);
   }
 
-  void plan(const PlanReport& plan) {
-    out_ << "<h3>Replay of (" << escaped(plan.arguments) << ")</h3>\n<p>" << plan.replays << " replays; "
-         << plan.kernels << " steps are kernels of sr, " << plan.calls << " call LibTorch, "
-         << plan.interpreted << " run in the interpreter. Memory " << bytes_text(plan.memory.arena)
-         << ", at least " << bytes_text(plan.memory.lower_bound) << ", without reuse "
-         << bytes_text(plan.memory.no_reuse) << ".";
+  // `level` is that of the heading: 3 for a plan of calls, 4 for one of a block.
+  void plan(const PlanReport& plan, int level = 3) {
+    out_ << "<h" << level << ">Replay of (" << escaped(plan.arguments) << ")</h" << level << ">\n<p>"
+         << plan.replays << " replays; " << plan.kernels << " steps are kernels of sr, " << plan.calls
+         << " call LibTorch, " << plan.interpreted << " run in the interpreter. Memory "
+         << bytes_text(plan.memory.arena) << ", at least " << bytes_text(plan.memory.lower_bound)
+         << ", without reuse " << bytes_text(plan.memory.no_reuse) << ".";
     for (const std::string& condition : plan.conditions) out_ << "<br>For " << escaped(condition);
     for (const std::string& remark : plan.remarks) out_ << "<br>" << escaped(remark);
     out_ << "</p>\n";
     steps(plan);
+  }
+
+  // A loop or branch that data decide about, with its plans.
+  void block(const BlockReport& block) {
+    out_ << "<h3>Data decide about " << escaped(block.name) << "</h3>\n<p>" << block.replayed_runs
+         << " runs replayed.";
+    for (const auto& [why, count] : block.misses)
+      out_ << "<br>" << count << " not replayed: " << escaped(why);
+    out_ << "</p>\n";
+    for (const PlanReport& plan : block.plans) this->plan(plan, 4);
+    reasons(4, block.bailouts, block.pinned_by);
   }
 
   void memory(const Report& report, const std::string& title) {
@@ -136,13 +149,23 @@ class Page {
       }
       out_ << "</table>\n";
     }
-    if (report.bailouts.empty()) return;
-    out_ << "<h3>What is never replayed</h3>\n<ul>\n";
-    for (const std::string& why : report.bailouts) out_ << "<li>" << escaped(why) << "</li>\n";
-    out_ << "</ul>\n";
+    reasons(3, report.bailouts, report.pinned_by);
   }
 
  private:
+  // Why runs are not replayed, and why they need a plan for each choice of sizes.
+  void reasons(int level, const std::vector<std::string>& bailouts,
+               const std::vector<std::string>& pinned_by) {
+    list(level, "What is never replayed", bailouts);
+    list(level, "Operators that need a plan for each choice of sizes", pinned_by);
+  }
+  void list(int level, const char* heading, const std::vector<std::string>& lines) {
+    if (lines.empty()) return;
+    out_ << "<h" << level << '>' << heading << "</h" << level << ">\n<ul>\n";
+    for (const std::string& line : lines) out_ << "<li>" << escaped(line) << "</li>\n";
+    out_ << "</ul>\n";
+  }
+
   void steps(const PlanReport& plan) {
     double slowest = 0, sum = 0;
     for (const StepReport& step : plan.steps) {
@@ -209,6 +232,7 @@ std::string report_fragment(const std::string& title, const Report& report, cons
   page.head(title, report);
   page.calls(calls);
   for (const PlanReport& plan : report.plans) page.plan(plan);
+  for (const BlockReport& block : report.decided_blocks) page.block(block);
   page.memory(report, title);
   page.fallbacks(report);
   return page.finish();

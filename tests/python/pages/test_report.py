@@ -49,6 +49,24 @@ def test_the_page_of_the_tool(program, tmp_path, width):
     assert len([bar for bar in seen['bars'] if bar > 20]) >= 2  # times of steps
 
 
+class SmallerAndSmaller(torch.nn.Module):
+    def forward(self, x):
+        while bool(x.norm() > 1):
+            x = torch.tanh(x @ x) * 0.5
+        return x
+
+
+def test_blocks_that_data_decide_about_are_shown_with_their_times(tmp_path):
+    page = tmp_path / 'page.html'
+    torch.jit.script(SmallerAndSmaller()).save(tmp_path / 'loop.pt')
+    subprocess.run([TOOL, 'report', tmp_path / 'loop.pt', '--shape', 'f32[8,8]', '--html', page, '--seconds', '0.1'], check=True)
+    seen = opened(page.read_text(), tmp_path)
+    check(seen, 800)
+    about = seen['text'].index('Data decide about')
+    block = seen['text'][about : seen['text'].index('Memory', about)]
+    assert 'runs replayed' in block and 'Replay of (' in block and 'gemm' in block and ' %' in block
+
+
 def test_what_the_interpreter_runs_is_named(tmp_path):
     module = sr.StaticModule(torch.jit.script(torch.nn.GELU()), enable_out_variant=False)
     module(torch.randn(4))

@@ -82,6 +82,32 @@ TEST_CASE("the report names the operator that sizes do not follow through", "[fa
   CHECK(follows.report().pinned_by.empty());
 }
 
+TEST_CASE("convolutions get a plan for each size, and with many sizes one for all", "[families]") {
+  const Attributes weights{{"k", weight({8, 4, 3})}, {"d", weight({8, 1, 5})}, {"p", weight({6, 4, 3, 3})}};
+  const std::string kLines =
+      "def forward(self, x):\n    y = torch.conv1d(x.transpose(1, 2), self.k).relu()\n"
+      "    return torch.conv1d(y, self.d, None, 1, 2, 1, 8).transpose(1, 2) + 1\n";
+  const std::string kImages =
+      "def forward(self, x):\n    return torch.conv2d(x, self.p, None, 1, 1).relu()\n";
+  for (const bool is_image : {false, true}) {
+    const std::string& source = is_image ? kImages : kLines;
+    const auto sizes = [&](std::int64_t n) {
+      return is_image ? std::vector<std::int64_t>{2, 4, n, 9} : std::vector<std::int64_t>{2, n, 4};
+    };
+    CAPTURE(source);
+    torch::jit::Module reference = script(source, weights);
+    StaticRuntime<> runtime{StaticModule(script(source, weights))};
+    for (std::int64_t n = 5; n < 80; ++n) {
+      CAPTURE(n);
+      const InputSet given{at::randn(sizes(n))};
+      const c10::IValue expected = interpret(reference, copy_inputs(given));
+      CHECK(difference(expected, runtime(copy_inputs(given), {}), close()) == "");
+    }
+    CHECK(plans(runtime) < 8);
+    CHECK(runtime.replayed_calls() > 50);
+  }
+}
+
 TEST_CASE("families can be switched off, and count as plans", "[families]") {
   StaticModuleOptions options;
   options.debug.enable_families = false;

@@ -98,9 +98,15 @@ TEST_CASE("views of an argument begin where it does, also in another dtype", "[r
 }
 
 TEST_CASE("a tensor that is copied to itself may have elements that share memory", "[replay]") {
-  const torch::jit::Module module = model("x.copy_(x)\n    return x * 2 + y");
-  check_model(module, {{sample({1, 6}).expand({4, 6}), sample({4, 6})}, {sample({4, 6}), sample({4, 6})}},
-              close());
+  for (const char* itself : {"x", "x.swapdims(0, -2)", "x[:y.size(0)]"}) {
+    CAPTURE(itself);
+    const torch::jit::Module module = model("x.copy_(" + std::string(itself) + ")\n    return x * 2 + y");
+    check_model(module,
+                {{sample({1, 6}).expand({4, 6}), sample({4, 6})},
+                 {sample({1, 7}).expand({5, 7}), sample({5, 7})},
+                 {sample({4, 6}), sample({4, 6})}},
+                close());
+  }
 }
 
 TEST_CASE("a returned argument is the caller's tensor, and its version rises", "[replay]") {

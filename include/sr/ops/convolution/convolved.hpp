@@ -57,6 +57,7 @@ inline std::optional<Convolved> read_convolution(const Lowering& lowering, const
   if (!lowering.is_constant(all.weight) || !all.weight.is_contiguous()) return std::nullopt;
   const std::size_t rank = weight->rank() - 2;  // of the image
   if (rank < 1 || rank > 2 || in->rank() < rank + 1) return std::nullopt;
+  if (lowering.keeps_open(last_dims(*in, in->rank() - rank).sizes)) return std::nullopt;
   if (rank == 1) {
     for (Operand* operand : {&all.in, &all.weight, &all.out}) add_row_dimension(*operand);
   }

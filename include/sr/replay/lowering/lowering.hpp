@@ -36,7 +36,7 @@ class Lowering : public ProgramStorages {
   // Images between steps lie in NHWC where kernels are faster then, but for those in `in_order`.
   Lowering(const Trace& trace, Numerics numerics, const std::set<StorageId>& in_order)
       : ProgramStorages(trace), exact_(numerics == Numerics::exact), readers_(readers_of(trace)) {
-    if (!exact_) images_ = ImageLayouts(trace, storages(), in_order).choose();
+    if (!exact_ && !trace.keeps_sizes_open) images_ = ImageLayouts(trace, storages(), in_order).choose();
     placements_ = PlacementSearch(trace, storages(), readers_).find();
     for (const TracedNode& node : trace.nodes)
       written_in_place_.insert(node.changed.begin(), node.changed.end());
@@ -45,6 +45,8 @@ class Lowering : public ProgramStorages {
   // --- what a node has ---
 
   bool exact() const { return exact_; }
+  // True if these sizes must not be pinned, though a kernel needs to know them.
+  bool keeps_open(const Dims& sizes) const { return trace().keeps_sizes_open && varies(sizes); }
   // Intra-op threads of the calling thread. The program then holds only for callers with as many.
   int threads() {
     asked_ |= Environment::threads;

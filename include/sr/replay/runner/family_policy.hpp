@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sr/replay/trace/family_signature.hpp>
@@ -26,6 +27,7 @@ class FamilyPolicy {
     if (before.empty() || ++known.misses < wanted(known)) return std::nullopt;
     auto family = FamilyMaker(before, words).make();
     if (family) {
+      family->keeps_sizes_open = known.is_pinned;
       ++known.recorded;
       known.misses = 0;
     }
@@ -40,9 +42,11 @@ class FamilyPolicy {
     Skeleton& known = skeletons_[skeleton_of(words)];
     known.is_refused |= ++known.doubts >= kMost;
   }
-  // Refuses it because the operator `name` pinned the sizes of a recording.
-  void refuse(const SignatureWords& words, const std::string& name) {
-    refuse(words);
+  // The operator `name` pinned the sizes of a recording. After some calls of other sizes the next family keeps
+  // them open; if they are pinned even so, such calls are refused.
+  void note_pinned(const SignatureWords& words, const std::string& name) {
+    Skeleton& known = skeletons_[skeleton_of(words)];
+    if (std::exchange(known.is_pinned, true)) known.is_refused = true;
     if (!name.empty() && std::ranges::find(pinned_by_, name) == pinned_by_.end()) pinned_by_.push_back(name);
   }
   // The names of such operators.
@@ -50,7 +54,7 @@ class FamilyPolicy {
 
   bool refuses(const SignatureWords& words) const {
     const auto known = skeletons_.find(skeleton_of(words));
-    return known != skeletons_.end() && known->second.is_refused;
+    return known != skeletons_.end() && (known->second.is_refused || known->second.is_pinned);
   }
 
   void reset() {
@@ -62,16 +66,20 @@ class FamilyPolicy {
   static constexpr std::size_t kMostSkeletons = 64;
   static constexpr std::uint32_t kAtOnce =
       4;  // families; for each further one twice as many calls are missed
+  // Calls of pinned sizes that are missed before a plan for all sizes, whose convolutions are LibTorch's. Plans
+  // of their own are faster where there are few sizes, as of images; speech has as many as it has lengths.
+  static constexpr std::uint32_t kPinnedMisses = 16;
 
   struct Skeleton {
     SignatureWords last;  // the call that came last
     std::uint32_t recorded = 0;
     std::uint32_t misses = 0;  // since then
     std::uint32_t doubts = 0;
-    bool is_refused = false;
+    bool is_refused = false, is_pinned = false;
   };
 
   static std::uint32_t wanted(const Skeleton& known) {
+    if (known.is_pinned) return kPinnedMisses;
     return known.recorded < kAtOnce ? 1 : 1U << std::min(known.recorded - kAtOnce + 1, 16U);
   }
 

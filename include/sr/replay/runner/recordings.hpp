@@ -88,7 +88,8 @@ class Recordings {
     TraceRecorder recorder(*content_, *entry_, state.frame);
     if (family) recorder.follow(family->words);
     const std::optional<std::vector<c10::IValue>> apart = separate_arguments(*entry_, args);
-    const Trace trace = recorder.run(apart ? std::span<const c10::IValue>(*apart) : args, numbers);
+    Trace trace = recorder.run(apart ? std::span<const c10::IValue>(*apart) : args, numbers);
+    trace.keeps_sizes_open = family && family->keeps_sizes_open;
     std::unique_ptr<Program> program;
     entry_->loops_by_data.insert(trace.loops_by_data.begin(), trace.loops_by_data.end());
     if (described && trace.loops_by_data.empty()) program = make_program(trace, words, recording, weights);
@@ -238,7 +239,7 @@ class Recordings {
   // Makes the program one of a family, unless it holds for the recorded sizes only.
   void add_family(Program& program, FamilySignature signature) {
     auto family = std::make_unique<Family>(std::move(signature));
-    if (family->is_pinned()) return families_.refuse(program.signature, family->expressions().pinned_by());
+    if (family->is_pinned()) return families_.note_pinned(program.signature, family->expressions().pinned_by());
     program.family = std::move(family);
   }
 

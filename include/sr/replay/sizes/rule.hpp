@@ -41,8 +41,8 @@ class LayoutRule {
   // What the operator has returned in the recorded call. Rules may ask it for what no size decides.
   struct Returned {
     bool is_input = false;       // the first tensor is the first input
-    bool is_dense = false;       // the first tensor is contiguous
     std::vector<Numbers> sizes;  // by tensor
+    Numbers strides;             // of the first tensor
   };
 
   // `values` are the inputs, and must outlive the rule.
@@ -92,6 +92,16 @@ class LayoutRule {
     if (chosen == choices.end()) return false;
     dense(*chosen);
     results_.back().has_slack = true;
+    return true;
+  }
+  // A new tensor, the first result. Its layout is the first of `choices` whose strides are those of the
+  // recorded call; returns false if none has them.
+  bool laid_out_as_recorded(std::initializer_list<TensorLayout> choices) {
+    const auto chosen = std::ranges::find_if(choices, [&](const TensorLayout& layout) {
+      return recorded(layout.strides) == returned_.strides;
+    });
+    if (chosen == choices.end()) return false;
+    fresh(*chosen);
     return true;
   }
   // A new tensor whose memory is that of a contiguous one with the dimensions a and b exchanged.

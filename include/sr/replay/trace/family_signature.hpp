@@ -22,6 +22,8 @@ struct FamilySignature {
   std::shared_ptr<SizeExpressions> expressions = std::make_shared<SizeExpressions>();
   std::vector<Size> words;
   std::vector<std::size_t> symbol_at;  // by symbol: the first word that it is
+  // True if an operator whose kernel of sr needs known sizes, such as a convolution, calls LibTorch instead.
+  bool keeps_sizes_open = false;
 
   // The values that the symbols have in a call; nothing if it is no call of the family, whatever its sizes.
   // The words that follow from symbols are not compared, nor are guards.

@@ -193,7 +193,7 @@ class NodeLayouts {
     LayoutRule::Returned made;
     if (tensors.empty()) return made;
     made.is_input = record_.is_known(tensors[0]);
-    made.is_dense = tensors[0].is_contiguous();
+    made.strides.assign(tensors[0].strides().begin(), tensors[0].strides().end());
     for (const at::Tensor& tensor : tensors)
       made.sizes.emplace_back(tensor.sizes().begin(), tensor.sizes().end());
     return made;

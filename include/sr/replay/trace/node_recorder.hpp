@@ -17,6 +17,7 @@
 #include <sr/replay/trace/classify.hpp>
 #include <sr/replay/trace/narrow_constants.hpp>
 #include <sr/replay/trace/node_layouts.hpp>
+#include <sr/replay/trace/overlaps.hpp>
 #include <sr/replay/trace/record.hpp>
 #include <sr/replay/trace/recorded_by_data.hpp>
 #include <sr/replay/trace/signature.hpp>
@@ -165,11 +166,14 @@ class NodeRecorder : private RecordedByData {
     record_.trace.nodes.push_back(std::move(traced_));
   }
 
-  // LibTorch's copy_ does nothing then, even if elements share memory. A replay would not know that it is one
-  // tensor.
+  // LibTorch's copy_ does nothing then. A replay would not know that both tensors are the same data.
   bool copies_to_itself() const {
-    return node_.node->kind() == c10::aten::copy_ && traced_.inputs[1].isTensor() &&
-           traced_.inputs[0].toTensor().is_same(traced_.inputs[1].toTensor());
+    if (node_.node->kind() != c10::aten::copy_ || !traced_.inputs[1].isTensor()) return false;
+    const Trace& trace = record_.trace;
+    const at::Tensor &to = traced_.inputs[0].toTensor(), &from = traced_.inputs[1].toTensor();
+    return record_.is_known(to) && record_.is_known(from) &&
+           trace.storage_id_of(to) == trace.storage_id_of(from) &&
+           is_same_data(to, from, trace.layout_of(to), trace.layout_of(from));
   }
 
   // Records the outputs of a node without dynamic inputs.

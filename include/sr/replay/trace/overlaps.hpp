@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <sr/replay/sizes/arithmetic.hpp>
+#include <sr/replay/sizes/iterated.hpp>
 #include <sr/replay/trace/trace.hpp>
 
 namespace sr::replay {
@@ -47,6 +48,17 @@ inline void guard_overlap(const TensorLayout& a, const TensorLayout& b) {
     return;
   }
   static_cast<void>(a.offset < b_end && b.offset < a_end);
+}
+
+// True if copy_ from one of the tensors to the other does nothing, as when they are one tensor or views of
+// the same elements (copy_impl, ATen/native/Copy.cpp), even where elements share memory. Both lie in one
+// storage. Makes guards of what it compares, and requires a SizeScope like guard_overlap().
+inline bool is_same_data(const at::Tensor& to, const at::Tensor& from, const TensorLayout& to_layout,
+                         const TensorLayout& from_layout) {
+  return to.scalar_type() == from.scalar_type() && to.is_conj() == from.is_conj() &&
+         to.is_neg() == from.is_neg() && to_layout.offset == from_layout.offset &&
+         layouts::are_equal(to_layout.strides, from_layout.strides) &&
+         layouts::are_equal(to_layout.sizes, from_layout.sizes);
 }
 
 }  // namespace sr::replay

@@ -145,6 +145,7 @@ struct AppendedTensor {
 };
 
 struct Trace {
+  bool keeps_sizes_open = false;  // see FamilySignature
   std::vector<TracedStorage> storages;
   std::vector<TracedTensor> tensors;
   std::vector<TracedNode> nodes;
