@@ -42,8 +42,8 @@ class FamilyPolicy {
     Skeleton& known = skeletons_[skeleton_of(words)];
     known.is_refused |= ++known.doubts >= kMost;
   }
-  // The operator `name` pinned the sizes of a recording. After some calls of other sizes the next family keeps
-  // them open; if they are pinned even so, such calls are refused.
+  // The operator `name` pinned the sizes of a recording. After some calls of other sizes the next family
+  // keeps them open; if they are pinned even so, such calls are refused.
   void note_pinned(const SignatureWords& words, const std::string& name) {
     Skeleton& known = skeletons_[skeleton_of(words)];
     if (std::exchange(known.is_pinned, true)) known.is_refused = true;
@@ -66,8 +66,9 @@ class FamilyPolicy {
   static constexpr std::size_t kMostSkeletons = 64;
   static constexpr std::uint32_t kAtOnce =
       4;  // families; for each further one twice as many calls are missed
-  // Calls of pinned sizes that are missed before a plan for all sizes, whose convolutions are LibTorch's. Plans
-  // of their own are faster where there are few sizes, as of images; speech has as many as it has lengths.
+  // Calls of pinned sizes that are missed before a plan for all sizes, whose convolutions are LibTorch's.
+  // Plans of their own are faster where there are few sizes, as of images; speech has as many as it has
+  // lengths.
   static constexpr std::uint32_t kPinnedMisses = 16;
 
   struct Skeleton {

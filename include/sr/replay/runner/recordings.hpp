@@ -239,7 +239,8 @@ class Recordings {
   // Makes the program one of a family, unless it holds for the recorded sizes only.
   void add_family(Program& program, FamilySignature signature) {
     auto family = std::make_unique<Family>(std::move(signature));
-    if (family->is_pinned()) return families_.note_pinned(program.signature, family->expressions().pinned_by());
+    if (family->is_pinned())
+      return families_.note_pinned(program.signature, family->expressions().pinned_by());
     program.family = std::move(family);
   }
 

@@ -97,9 +97,8 @@ class LayoutRule {
   // A new tensor, the first result. Its layout is the first of `choices` whose strides are those of the
   // recorded call; returns false if none has them.
   bool laid_out_as_recorded(std::initializer_list<TensorLayout> choices) {
-    const auto chosen = std::ranges::find_if(choices, [&](const TensorLayout& layout) {
-      return recorded(layout.strides) == returned_.strides;
-    });
+    const auto chosen = std::ranges::find_if(
+        choices, [&](const TensorLayout& layout) { return recorded(layout.strides) == returned_.strides; });
     if (chosen == choices.end()) return false;
     fresh(*chosen);
     return true;
