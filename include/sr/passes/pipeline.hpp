@@ -18,6 +18,7 @@
 #include <torch/csrc/jit/passes/variadic_ops.h>
 
 #include <sr/base/error.hpp>
+#include <sr/passes/bounds_check_warnings.hpp>
 #include <sr/passes/common_subexpressions.hpp>
 #include <sr/passes/constant_bits.hpp>
 #include <sr/passes/if_then_else.hpp>
@@ -53,6 +54,8 @@ inline std::span<const Pass> pipeline() {
   using GraphPtr = std::shared_ptr<torch::jit::Graph>;
   static constexpr std::array kPasses = {
       Pass{"inline", "inlines calls", [](GraphPtr& graph) { torch::jit::Inline(*graph); }},
+      Pass{"bounds_check_warnings", "counts warnings of FBGEMM's bounds checks in each call alone",
+           &own_bounds_check_warnings},
       Pass{"constant_propagation", "computes what depends on constants only", &detail::fold_constants},
       Pass{"remove_mutation", "makes in-place ops on temporaries functional", &remove_mutation},
       Pass{"no_op_slices",

@@ -54,6 +54,15 @@ void load_operators() {
       [](const at::Tensor& values, const std::vector<at::Tensor>& offsets, at::IntArrayRef most,
          double padding) { return padded(values, offsets, most, padding); });
   library.def(
+      "bounds_check_indices(Tensor rows_per_table, Tensor(a!) indices, Tensor(b!) offsets, int "
+      "bounds_check_mode, Tensor(c!) warning, Tensor(d!)? weights=None) -> ()",
+      [](const at::Tensor& rows, const at::Tensor& indices, const at::Tensor&, std::int64_t,
+         const at::Tensor& warning, const std::optional<at::Tensor>&) {
+        const at::Tensor is_wrong = indices >= rows[0];
+        warning.add_(is_wrong.sum());
+        indices.masked_fill_(is_wrong, 0);
+      });
+  library.def(
       "permute_2D_sparse_data(Tensor permute, Tensor lengths, Tensor values, Tensor? weights=None, SymInt? "
       "permuted_lengths_sum=None) -> (Tensor, Tensor, Tensor?)",
       [](const at::Tensor& permute, const at::Tensor& lengths, const at::Tensor& values,
@@ -141,6 +150,28 @@ TEST_CASE("permuted features of any lengths are replayed", "[ops][jagged]") {
   const Report report = check(source, runs, 3);
   CAPTURE(report.bailouts);
   CHECK(report.replayed_calls > 20);
+}
+
+TEST_CASE("a bounds check of indices that counts in a buffer is replayed", "[ops][jagged]") {
+  load_operators();
+  const Attributes attributes{{"rows", at::tensor({20}, at::kLong)},
+                              {"warnings", at::zeros({1}, at::kLong)},
+                              {"table", sample({20, 4})}};
+  const std::string source =
+      "def forward(self, x, offsets):\n"
+      "    fbgemm.bounds_check_indices(self.rows, x, offsets, 1, self.warnings)\n"
+      "    return torch.embedding_bag(self.table, x, offsets)[0]\n";
+  torch::jit::Module reference = script(source, attributes);
+  StaticRuntime<> runtime{StaticModule(script(source, attributes))};
+  for (int call = 0; call < 20; ++call) {
+    CAPTURE(call);
+    const std::int64_t most = call % 5 == 4 ? 40 : 20;  // some calls have indices out of range
+    const at::Tensor x = at::randint(0, most, {3 + call}), offsets = at::tensor({0, 2, 2});
+    const InputSet expected_inputs = copy_inputs({x, offsets}), inputs = copy_inputs({x, offsets});
+    CHECK(difference(interpret(reference, expected_inputs), runtime(InputSet(inputs), {}), close()) == "");
+    CHECK(at::equal(expected_inputs[0].toTensor(), inputs[0].toTensor()));
+  }
+  CHECK(runtime.replayed_calls() > 10);
 }
 
 }  // namespace sr::test::fbgemm_tests

@@ -36,6 +36,8 @@ inline const OfFbgemm<"fbgemm::jagged_2d_to_dense", Lower<&replay::lower::jagged
                       Layouts<&replay::layouts::jagged_rows_to_dense>>
     fbgemm_jagged_2d_to_dense;
 
+inline const OfFbgemm<"fbgemm::bounds_check_indices", Layouts<&replay::layouts::bounds_check>>
+    fbgemm_bounds_check_indices;  // writes what it is given
 inline const OfFbgemm<"fbgemm::dense_to_jagged_forward"> fbgemm_dense_to_jagged_forward;
 inline const OfFbgemm<"fbgemm::permute_1D_sparse_data"> fbgemm_permute_1d_sparse_data;
 inline const OfFbgemm<"fbgemm::permute_2D_sparse_data"> fbgemm_permute_2d_sparse_data;
@@ -47,7 +49,8 @@ inline const OfFbgemm<"fbgemm::offsets_range"> fbgemm_offsets_range;
 inline const OfFbgemm<"fbgemm::lengths_range"> fbgemm_lengths_range;
 inline const OfFbgemm<"fbgemm::block_bucketize_sparse_features"> fbgemm_block_bucketize_sparse_features;
 inline const OfFbgemm<"fbgemm::permute_pooled_embs"> fbgemm_permute_pooled_embs;
-inline const OfFbgemm<"fbgemm::int_nbit_split_embedding_codegen_lookup_function">
+inline const OfFbgemm<"fbgemm::int_nbit_split_embedding_codegen_lookup_function",
+                      Layouts<&replay::layouts::pooled_lookup>>
     fbgemm_int_nbit_split_embedding_codegen_lookup_function;
 
 }  // namespace sr::ops::registered

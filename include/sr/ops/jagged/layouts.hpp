@@ -41,4 +41,27 @@ inline bool jagged_rows_to_dense(LayoutRule& rule) {
   return padded_rows(rule, rule.tensor(1), rule.integer(2));
 }
 
+// bounds_check_indices(rows, indices, offsets, mode, warning, weights, ...): returns nothing, and reads
+// tensors of any sizes.
+inline bool bounds_check(LayoutRule& rule) {
+  for (const std::size_t i : {0, 1, 2, 4, 5}) {
+    if (rule.has_tensor(i)) rule.tensor(i);
+  }
+  return true;
+}
+
+// int_nbit_split_embedding_codegen_lookup_function(..., 5: D_offsets, 6: total_D, ..., 12: indices, 13:
+// offsets, 14: pooling_mode, ...): a row for each bag of a table, all tables side by side. Without pooling
+// (mode 2) it has a row for each index.
+inline bool pooled_lookup(LayoutRule& rule) {
+  constexpr std::int64_t kNoPooling = 2;
+  const Dims &tables = rule.tensor(5).sizes, &offsets = rule.tensor(13).sizes;
+  if (rule.value(14).toInt() == kNoPooling || rule.has_tensor(15)) return false;
+  if (tables.size() != 1 || offsets.size() != 1 || rule.tensor(12).sizes.size() != 1) return false;
+  const Size count = tables[0] - 1;
+  if (!require(count > 0) || !require(offsets[0] > 0)) return false;
+  rule.dense({(offsets[0] - 1) / count, rule.integer(6)});
+  return true;
+}
+
 }  // namespace sr::replay::layouts

@@ -103,6 +103,17 @@ inline void add_result(InterpretedStep& step, InterpretedStep::Result result) {
   step.results.push_back(std::move(result));
 }
 
+// The storages that interpreted nodes in front of this one have made.
+inline std::vector<StorageId> earlier_opaque_storages(Lowering& lowering) {
+  const std::vector<TracedStorage>& traced = lowering.trace().storages;
+  std::vector<StorageId> found;
+  for (StorageId id = 0; id < traced.size(); ++id) {
+    if (lowering.storages()[id].home == Home::opaque && traced[id].producer < lowering.node())
+      found.push_back(id);
+  }
+  return found;
+}
+
 // Emits the node's own function. Control flow that data decide runs its blocks on `blocks`.
 inline void interpret(Lowering& lowering, const TracedNode& traced, Frame* blocks) {
   auto step = std::make_unique<InterpretedStep>();
@@ -142,6 +153,7 @@ inline void interpret(Lowering& lowering, const TracedNode& traced, Frame* block
   }
   for (const NumberInput& number : traced.captured_numbers)
     step->vary(traced.captured_slots[number.input], number.values);
+  if (step->may_read_results()) step->earlier = earlier_opaque_storages(lowering);
   for (std::size_t i = 0; i < traced.outputs.size(); ++i)
     add_result(*step, expected_result(lowering, traced, i, writes));
   writes.insert(writes.end(), traced.changed.begin(), traced.changed.end());

@@ -56,6 +56,12 @@ struct InterpretedStep final : BoundNode {
     if (input != inputs_.end()) input->number.values_of = values;
   }
 
+  // True if it is given tensors that interpreted nodes have made, or values that may hold some.
+  bool may_read_results() const {
+    return std::ranges::any_of(
+        inputs_, [](const Input& input) { return input.whole != kNone || input.dynamic != kNone; });
+  }
+
   std::unique_ptr<Payload> clone(Frame* blocks) const override {
     auto made = std::make_unique<InterpretedStep>();
     if (shared == nullptr) {
@@ -72,6 +78,7 @@ struct InterpretedStep final : BoundNode {
     made->may_return_inputs = may_return_inputs;
     made->changes_lists = changes_lists;
     made->constants = constants;
+    made->earlier = earlier;
     return made;
   }
 
@@ -95,6 +102,7 @@ struct InterpretedStep final : BoundNode {
   bool may_return_inputs = false;  // see aliased_results.hpp
   bool changes_lists = false;      // control flow: if data end a block's replay, they end the call's
   std::vector<const c10::StorageImpl*> constants;  // that it reads or may; sorted
+  std::vector<StorageId> earlier;  // made by earlier interpreted nodes, if it may return what those returned
 
  private:
   struct Input {
@@ -196,7 +204,8 @@ struct InterpretedStep final : BoundNode {
                         Deoptimized::Program::doubted);
     at::Tensor tensor = std::move(value).toTensor();
     c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
-    if (memory::is_borrowed(*storage) || std::ranges::binary_search(constants, storage)) {
+    if (memory::is_borrowed(*storage) || std::ranges::binary_search(constants, storage) ||
+        is_of_another(result, storage, context)) {
       if (!may_return_inputs)
         throw Deoptimized("An interpreted node returned one of its inputs.", Deoptimized::Program::kept);
       tensor = copy_at(tensor, result.offset);
@@ -213,11 +222,26 @@ struct InterpretedStep final : BoundNode {
     (*context.tensors)[result.storage] = tensor;
   }
 
+  // True if an earlier interpreted node has made the memory in this replay, which it had not when the call
+  // was recorded.
+  bool is_of_another(const Result& result, const c10::StorageImpl* storage, const Context& context) const {
+    return std::ranges::any_of(earlier, [&](StorageId id) {
+      const bool shares = is_on((*context.tensors)[id], storage);
+      if (id == result.storage && !shares)
+        throw Deoptimized("A result that depends on data is no view of what it was when it was recorded.",
+                          Deoptimized::Program::doubted);
+      return shares && id != result.storage;
+    });
+  }
+  static bool is_on(const at::Tensor& tensor, const c10::StorageImpl* storage) {
+    return tensor.defined() && tensor.storage().unsafeGetStorageImpl() == storage;
+  }
+
   // True if result `i` shares memory with the same earlier results as in the recorded call.
   bool shares_as_recorded(std::size_t i, const c10::StorageImpl* storage, const Context& context) const {
     for (std::size_t j = 0; j < i; ++j) {
       if (results[j].storage == kNone || results[j].first != j) continue;
-      const bool shares = (*context.tensors)[results[j].storage].storage().unsafeGetStorageImpl() == storage;
+      const bool shares = is_on((*context.tensors)[results[j].storage], storage);
       if (shares != (results[i].first == j)) return false;
     }
     return true;
