@@ -15,6 +15,10 @@ packages=(
   libcli11-dev:/usr/include/CLI/CLI.hpp
   nlohmann-json3-dev:/usr/include/nlohmann/json.hpp
   libboost-dev:/usr/include/boost/version.hpp
+  libgrpc++-dev:/usr/include/grpcpp/grpcpp.h
+  libssl-dev:/usr/include/openssl/ssl.h
+  protobuf-compiler:/usr/bin/protoc
+  protobuf-compiler-grpc:/usr/bin/grpc_cpp_plugin
 )
 check_packages=(
   clang-format:/usr/bin/clang-format
@@ -141,5 +145,11 @@ setup_site() {
 setup_pages() {
   install_packages chromium-headless-shell:/usr/bin/chromium-headless-shell
   make_environment .venv-pages tests/python/pages/requirements.txt "$(own_python)"
+}
+# With torch and numpy of .venv, for which the package is built.
+setup_servers() {
+  make_environment .venv-servers bench/serving/requirements.txt "$(own_python)"
+  echo "$root/.venv/lib/$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')/site-packages" \
+    >"$(.venv-servers/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sr_venv.pth"
 }
 setup_ray() { make_environment .venv-ray tests/python/serving/requirements.txt "$(own_python)"; }

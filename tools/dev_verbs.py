@@ -132,6 +132,11 @@ def counts(arguments):
             f'{PYTHONPATH} "$python" bench/instruction_counts/main.py {quoted(arguments)}']
 
 
+def serve(arguments):
+    return in_python('bench/serving/serve.py', arguments, 'sr', 'sr-serve', 'bench/serve_client', 'python-package',
+                     needs=('setup', 'setup_servers'))
+
+
 def cpp_benchmark(name, arguments):
     return [*built(f'bench/bench_{name}'), f'build/bench/bench_{name} {quoted(arguments)}']
 
@@ -146,6 +151,7 @@ BENCHES = {
                 'what programs that use sr cost to compile'),
     'python': (lambda a: in_python('bench/calls/python_call.py', a, needs=('setup', 'setup_peers'), python=environment('peers')),
                'what a call from Python costs'),
+    'serve': (serve, '`sr serve` beside FastAPI and MLServer'),
     'workers': (lambda a: in_python('bench/calls/workers.py', a), 'the memory of processes that serve one model'),
     'many-models': (lambda a: in_python('bench/models/many_models.py', a), 'the memory of many models in one process'),
     'roofline': (lambda a: cpp_benchmark('roofline', ['--markdown', 'docs/measurements/performance.md', *a]), 'kernels against the machine'),

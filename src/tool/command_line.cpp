@@ -1,4 +1,5 @@
-// The command line: sr run, sr bench, sr inspect, sr report, sr quantize, sr tune, sr ops, sr info.
+// The command line: sr run, sr bench, sr inspect, sr report, sr quantize, sr tune, sr ops, sr info, sr
+// serve.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
@@ -120,6 +121,47 @@ void add_quantize(CLI::App& tool, QuantizeVerbOptions& options) {
   app->footer("Example: sr quantize model.pt int8.pt --inputs inputs.pt --min-cosine 0.999");
 }
 
+void add_serve(CLI::App& tool, serve::ServeOptions& options) {
+  CLI::App* app =
+      tool.add_subcommand("serve", "Answer requests of the Open Inference Protocol (v2) by HTTP and gRPC");
+  app->add_option("models", options.models, "Models to serve: FILE, or NAME=FILE")->type_name("[NAME=]FILE");
+  app->add_option("--models", options.folder, "Folder with a JSON file for each model")->type_name("FOLDER");
+  app->add_flag("--batching", options.batching,
+                "Join requests to batches. The rows of the models must not depend on each other");
+  app->add_option("--host", options.host, "Address to listen at; 0.0.0.0 for all")->capture_default_str();
+  const auto port = CLI::Range(-1, 65535);
+  app->add_option("--http-port", options.http_port, "Port of HTTP/1.1; 0: any, -1: none")
+      ->check(port)
+      ->capture_default_str();
+  app->add_option("--grpc-port", options.grpc_port, "Port of gRPC; 0: any, -1: none")
+      ->check(port)
+      ->capture_default_str();
+  app->add_option("--unix", options.unix_socket, "Unix socket of HTTP, besides the ports")->type_name("PATH");
+  app->add_option("--threads", options.threads, "Threads that answer requests; 0: one for each processor")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app->add_option("--certificate", options.certificate, "PEM file of a certificate: both ports use TLS")
+      ->type_name("FILE");
+  app->add_option("--key", options.key, "PEM file of its key")->type_name("FILE");
+  app->add_option("--token-file", options.token_file, "File with a token that requests must bear")
+      ->type_name("FILE");
+  app->add_option("--max-body", options.max_body, "Most bytes of a request")
+      ->check(CLI::Range(std::size_t{1024}, std::size_t{1} << 34))
+      ->capture_default_str();
+  app->add_option("--max-connections", options.max_connections, "Most connections of HTTP")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app->add_option("--idle-timeout", options.idle_timeout,
+                  "Seconds that a client may take for a request, or between two")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  app->add_option("--drain-timeout", options.drain_timeout,
+                  "Seconds that running requests have after SIGTERM")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  app->footer("Example: sr serve ranking=model.pt2");
+}
+
 std::string command_line(int argc, char** argv) {
   std::string text = argv[0];
   for (int i = 1; i < argc; ++i) text.append(" ").append(argv[i]);
@@ -142,6 +184,7 @@ std::variant<Verb, int> parse(int argc, char** argv) {
   TuneOptions tune;
   QuantizeVerbOptions quantize;
   ReportOptions report;
+  serve::ServeOptions serve;
   bool no_replay = false;
   add_run(tool, run);
   add_bench(tool, bench, no_replay);
@@ -151,6 +194,7 @@ std::variant<Verb, int> parse(int argc, char** argv) {
   add_tune(tool, tune);
   add_quantize(tool, quantize);
   add_report(tool, report);
+  add_serve(tool, serve);
   try {
     tool.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -159,7 +203,7 @@ std::variant<Verb, int> parse(int argc, char** argv) {
     const std::string first = argc > 1 ? argv[1] : "";
     if (!first.starts_with("-") && !first.empty() && tool.get_subcommands().empty()) {
       message = "There is no verb '" + first +
-                "'; there are run, bench, inspect, report, quantize, tune, ops, info";
+                "'; there are run, bench, inspect, report, quantize, tune, ops, info, serve";
     }
     std::cerr << "sr: " << message << (message.ends_with('.') ? "" : ".") << " Try --help.\n";
     return kUsage;
@@ -168,6 +212,7 @@ std::variant<Verb, int> parse(int argc, char** argv) {
   if (tool.got_subcommand("inspect")) return Verb(inspect);
   if (tool.got_subcommand("quantize")) return Verb(quantize);
   if (tool.got_subcommand("report")) return Verb(report);
+  if (tool.got_subcommand("serve")) return Verb(serve);
   if (tool.got_subcommand("ops")) return Verb(ops);
   if (tool.got_subcommand("info")) {
     info.version = SR_VERSION;

@@ -3,6 +3,7 @@
 
 #include <variant>
 
+#include "../../serve/options.hpp"
 #include "bench.hpp"
 #include "info.hpp"
 #include "inspect.hpp"
@@ -15,7 +16,7 @@
 namespace sr::tool {
 
 using Verb = std::variant<RunOptions, BenchOptions, InspectOptions, OpsOptions, InfoOptions, TuneOptions,
-                          QuantizeVerbOptions, ReportOptions>;
+                          QuantizeVerbOptions, ReportOptions, serve::ServeOptions>;
 
 // Reads the command line: a verb to do, or the exit code when all is said (help, version, wrong usage). Needs
 // no LibTorch.

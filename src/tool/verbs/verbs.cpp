@@ -29,6 +29,7 @@ struct Call {
   int operator()(const sr::tool::TuneOptions& options) const { return tune(options); }
   int operator()(const sr::tool::QuantizeVerbOptions& options) const { return quantize(options); }
   int operator()(const sr::tool::ReportOptions& options) const { return report(options); }
+  int operator()(const sr::serve::ServeOptions&) const { return fail("sr serve is the program sr-serve."); }
 };
 
 }  // namespace

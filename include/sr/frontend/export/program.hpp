@@ -43,8 +43,8 @@ class Importer {
     use_signed_products(*made_.graph->block(), builder_.dtypes());
     made_.graph->lint();
     Mutations(guarded_).check(made_.graph->block());
-    made_.schema =
-        c10::FunctionSchema("forward", "", std::move(arguments_), {c10::Argument("", result->type())});
+    made_.schema = c10::FunctionSchema("forward", "", std::move(arguments_),
+                                       {c10::Argument("", type_of_results(results, graph, signature))});
     read_specs(module);
     return std::move(made_);
   }
@@ -70,6 +70,25 @@ class Importer {
       throw UnsupportedOpError("The exported program cannot be run by sr: it " + what +
                                ". Export a model that returns what is new instead, in evaluation mode.");
     }
+  }
+
+  // The type of the result, or of the tuple of them: that of the graph's values, with the dtypes and sizes
+  // that the program has for tensors.
+  c10::TypePtr type_of_results(const std::vector<Value*>& results, const Json& graph, const Json& signature) {
+    const Json& tensors = entries_of(graph, "tensor_values", "the graph");
+    std::vector<c10::TypePtr> types;
+    for (const Json& output : items_of(signature, "output_specs", "the signature")) {
+      const auto [kind, spec] = tagged(output, "the signature");
+      if (kind != "user_output" || types.size() == results.size()) continue;
+      const auto [tag, value] = tagged(member(spec, "arg", "the signature"), "the signature");
+      types.push_back(results[types.size()]->type());
+      if (tag != "as_tensor" || types.back()->kind() != c10::TypeKind::TensorType) continue;
+      const std::string& name = text_of(value, "name", "the signature");
+      types.back() =
+          tensor_type(member(tensors, name.c_str(), "the list of tensors"), "the result '" + name + "'");
+    }
+    for (std::size_t i = types.size(); i < results.size(); ++i) types.push_back(results[i]->type());
+    return types.size() == 1 ? types[0] : c10::TupleType::create(std::move(types));
   }
 
   // Returns the results for the caller. The other results are new values of buffers and arguments, and are
