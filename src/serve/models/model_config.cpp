@@ -155,6 +155,7 @@ std::vector<ModelConfig> read_folder(const std::string& folder) {
   if (paths.empty()) throw ArgumentError("The folder " + folder + " has no configuration *.json of a model.");
   std::ranges::sort(paths);
   std::vector<ModelConfig> configs;
+  configs.reserve(paths.size());
   for (const fs::path& path : paths)
     configs.push_back(parse_config(text_of(path), path.stem().string(), folder));
   return configs;
