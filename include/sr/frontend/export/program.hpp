@@ -84,8 +84,8 @@ class Importer {
       types.push_back(results[types.size()]->type());
       if (tag != "as_tensor" || types.back()->kind() != c10::TypeKind::TensorType) continue;
       const std::string& name = text_of(value, "name", "the signature");
-      types.back() =
-          tensor_type(member(tensors, name.c_str(), "the list of tensors"), "the result '" + name + "'");
+      if (const auto found = tensors.find(name); found != tensors.end())
+        types.back() = tensor_type(*found, "the result '" + name + "'");
     }
     for (std::size_t i = types.size(); i < results.size(); ++i) types.push_back(results[i]->type());
     return types.size() == 1 ? types[0] : c10::TupleType::create(std::move(types));
