@@ -21,7 +21,7 @@ EXTRA_FLAGS = {
     'src/quantize.cpp': ['-DSR_HEADER_ONLY'],
     'src/tool/main.cpp': ['-DSR_VERBS_FROM_BIN=""'],
 }
-# Without those of gRPC, which include what the build makes of the protocol.
+# src/serve/grpc is left out, because its files include headers that protoc generates in the build directory.
 SOURCES = ('src/*.cpp', 'src/operators/*.cpp', 'src/tool/**/*.cpp', 'src/serve/*.cpp', 'src/serve/[!g]*/*.cpp',
            'python/extension/*.cpp')
 

@@ -1,5 +1,5 @@
-// A client of the Open Inference Protocol that sends one request over and over, and prints its latencies as
-// JSON: the times of a client that costs little itself. Used by serve.py.
+// Sends one request of the Open Inference Protocol repeatedly and prints the latencies as JSON. It is written
+// in C++, so that the client adds little to them. serve.py runs it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>

@@ -155,7 +155,7 @@ class Server {
       look_later();
     });
   }
-  // Loads on a thread of its own, since other events must not wait. One at a time.
+  // Reloads on a separate thread, so that the event loop stays free. Does nothing while another reload runs.
   void reload(bool again) {
     if (!state_.ready || state_.draining || reloads_running_.exchange(true)) return;
     if (reloading_.joinable()) reloading_.join();

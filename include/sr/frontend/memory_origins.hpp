@@ -21,7 +21,7 @@ class MemoryOrigins {
   void operator()(const torch::jit::Value* value) {
     seen_.clear();
     is_container_ = may_hold_container(value->type());
-    if (follows(value->type())) trace(value);  // None, for one, has no memory
+    if (follows(value->type())) trace(value);  // a None has no memory
   }
 
  private:

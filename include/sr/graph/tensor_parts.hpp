@@ -43,7 +43,7 @@ struct PartCheck {
 
 namespace detail {
 
-// Computes where each of `count` parts begins, and, behind these, the sum of all lengths. Returns false if a
+// Writes the offset of each of `count` parts to `starts`, and then the sum of all lengths. Returns false if a
 // length is negative.
 template <class Length>
 bool sum_lengths(const Length* lengths, std::size_t count, std::int64_t* starts) {

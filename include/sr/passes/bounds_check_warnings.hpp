@@ -1,4 +1,4 @@
-// Gives each call of FBGEMM's check of indices a counter of warnings that nobody else reads. The operator
+// Replaces the warning counter of FBGEMM's bounds_check_indices by a temporary tensor. The operator
 // adds to the counter when it finds an index out of range, which it then sets to 0. Models of torchrec keep
 // the counter in a buffer, so that each call could change the module, and none could be replayed. The counter
 // decides only how often the warning is printed.

@@ -24,7 +24,7 @@ class GrpcServer {
   ~GrpcServer();
 
   int port() const;
-  // Takes no more calls and waits for those that run. Cancels them at the deadline.
+  // Refuses new calls and waits for the running ones. Cancels those that still run at the deadline.
   void shut_down(std::chrono::system_clock::time_point deadline);
 
  private:

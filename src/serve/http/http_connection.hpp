@@ -180,8 +180,8 @@ class HttpConnection final : public IdleConnections::Member,
                       });
   }
 
-  // A request that cannot be read: too large, or no HTTP. The connection ends, since nobody knows where the
-  // next request would begin.
+  // Answers a request that is too large or is not HTTP, and closes the connection: where the next request
+  // would begin is unknown.
   void refuse(beast::error_code error) {
     HttpResponse response;
     if (error == http::error::body_limit) {

@@ -27,12 +27,12 @@ class Listener {
   virtual int port() const = 0;  // 0 of a unix socket
 };
 
-// `state` must outlive the run of `context`. `tls` may be null. Throws std::system_error if the address is in
-// use or may not be used.
+// Listens on a TCP port. `state` must outlive the run of `context`. Without TLS, `tls` is null. Throws
+// std::system_error if the address cannot be bound.
 std::shared_ptr<Listener> listen_http(boost::asio::io_context& context, ServerState& state,
                                       const HttpLimits& limits, const std::string& host, int port,
                                       std::shared_ptr<boost::asio::ssl::context> tls);
-// Replaces a socket at that path that no server listens on any more.
+// Like listen_http(), on a unix socket. Removes an existing socket at that path if no server listens on it.
 std::shared_ptr<Listener> listen_http_unix(boost::asio::io_context& context, ServerState& state,
                                            const HttpLimits& limits, const std::string& path);
 

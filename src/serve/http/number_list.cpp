@@ -17,7 +17,7 @@ namespace {
   throw RequestError(Status::invalid, "The data of the tensor '" + std::string(tensor) + "' has " + why);
 }
 
-// Calls visit with a value of the C++ type of a known datatype.
+// Calls visit(T{}), where T is the C++ type of the elements. The datatype must be one of kDatatypes.
 template <class Visit>
 void with_type(std::string_view datatype, const Visit& visit) {
   if (datatype == "FP32") return visit(float{});
@@ -35,7 +35,7 @@ void with_type(std::string_view datatype, const Visit& visit) {
   visit(std::uint64_t{});
 }
 
-// As LibTorch converts doubles: to narrow types by way of float.
+// Converts a number as LibTorch does: a double is rounded to float before it becomes a 16-bit float.
 template <class T>
 T as_real(double value) {
   if constexpr (std::is_same_v<T, double>) {

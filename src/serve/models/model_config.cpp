@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-// Reads the members of one object, each once, and refuses those that nobody has read.
+// Reads the members of a JSON object. finish() throws if the object has a key that was not read.
 class Members {
  public:
   // `where` names the object in messages.

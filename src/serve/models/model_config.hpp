@@ -13,11 +13,11 @@ namespace sr::serve {
 struct ModelConfig {
   std::string name, version = "1", file;
   std::string text;  // of the configuration itself, to see that it changed
-  // Leaves the weights in the file, whose pages all processes share. Another file may then be renamed to its
-  // name, but nobody may write it.
+  // Maps the weights from the file, so that processes share their pages. The file must not be written while
+  // it is mapped; renaming another file to its name is safe.
   bool map_weights = false;
-  // Joins requests to batches. No signature says whether the rows of a model depend on each other, so this
-  // has to be asked for.
+  // Joins requests to batches. Off by default, because a signature does not say whether the rows of a model
+  // depend on each other.
   bool batches = false;
   BatcherOptions batching;  // max_waiting also bounds requests that are not joined
   // Arguments in order, as `sr run --shape` takes them. Empty: one row of zeros of an exported program.
@@ -40,7 +40,7 @@ ModelConfig parse_config(const std::string& text, const std::string& name, const
 // The configurations of all files *.json in a folder, by name. Throws ArgumentError.
 std::vector<ModelConfig> read_folder(const std::string& folder);
 
-// "FILE" or "NAME=FILE"; without a name, the file's without its extension.
+// Reads "FILE" or "NAME=FILE". The default name is the file name without its extension.
 ModelConfig config_of(const std::string& model);
 
 }  // namespace sr::serve

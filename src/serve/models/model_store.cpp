@@ -92,7 +92,8 @@ void ModelStore::reload(bool again) {
   }
 }
 
-// While a version of a model is not loaded, those that it had before go on, also without a configuration.
+// Keeps the previous versions of a model in service while a configured version is not loaded yet, even if
+// their configuration is gone.
 void ModelStore::keep_until_replaced(const Models& before, Models& after) {
   for (auto& [name, versions] : after) {
     const auto missing =

@@ -28,9 +28,9 @@ class ModelStore {
 
   // Loads all models. Throws ArgumentError if two have the same name and version, and what loading throws.
   void load();
-  // Loads models whose configuration or file has changed beside those that run, then lets requests go to the
-  // new ones, and drops models without a configuration. A model that cannot be loaded stays as it was; it is
-  // tried again when it has changed again, or if `again`.
+  // Loads each model whose configuration or file has changed while the old one still answers requests. Then
+  // sends requests to the new one. Drops models that have no configuration any more. A model that cannot be
+  // loaded stays as it was; it is tried again when it has changed again, or if `again`.
   void reload(bool again);
 
   // Throws RequestError if there is no such model or version. An empty version stands for the highest one.

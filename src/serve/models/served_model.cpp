@@ -36,7 +36,7 @@ StaticModule load_as(const ModelConfig& config) {
 
 }  // namespace
 
-// A request from its acceptance to its answer.
+// Everything that one request needs until it is answered.
 struct ServedModel::Call {
   std::shared_ptr<ServedModel> model;
   InferRequest request;

@@ -59,7 +59,7 @@ struct ModelMetadata {
 
 inline constexpr std::string_view kPlatform = "pytorch_sr";
 
-// Returns the datatype. Throws RequestError for an unknown one, with a sentence of its own for strings.
+// Returns the datatype of that name. Throws RequestError if it is unknown or is that of strings.
 const Datatype& require_datatype(std::string_view tensor, std::string_view datatype);
 // Returns the number of elements. Throws RequestError if a size is negative, or if there are more than 2^45.
 std::int64_t count_of(std::string_view tensor, const std::vector<std::int64_t>& shape);

@@ -50,9 +50,9 @@ inline bool bounds_check(LayoutRule& rule) {
   return true;
 }
 
-// int_nbit_split_embedding_codegen_lookup_function(..., 5: D_offsets, 6: total_D, ..., 12: indices, 13:
-// offsets, 14: pooling_mode, ...): a row for each bag of a table, all tables side by side. Without pooling
-// (mode 2) it has a row for each index.
+// int_nbit_split_embedding_codegen_lookup_function, with D_offsets as argument 5, total_D as 6, indices as
+// 12, offsets as 13 and pooling_mode as 14. With pooling, the result has a row for each bag and total_D
+// columns. Without pooling (mode 2) it has a row for each index, and the rule does not apply.
 inline bool pooled_lookup(LayoutRule& rule) {
   constexpr std::int64_t kNoPooling = 2;
   const Dims &tables = rule.tensor(5).sizes, &offsets = rule.tensor(13).sizes;

@@ -66,9 +66,9 @@ class FamilyPolicy {
   static constexpr std::size_t kMostSkeletons = 64;
   static constexpr std::uint32_t kAtOnce =
       4;  // families; for each further one twice as many calls are missed
-  // Calls of pinned sizes that are missed before a plan for all sizes, whose convolutions are LibTorch's.
-  // Plans of their own are faster where there are few sizes, as of images; speech has as many as it has
-  // lengths.
+  // So many calls with pinned sizes may be missed before a plan for all sizes is recorded. In that plan
+  // LibTorch convolves, which is slower than a plan for one size. Models of images are called with few sizes,
+  // and models of speech with almost any length.
   static constexpr std::uint32_t kPinnedMisses = 16;
 
   struct Skeleton {

@@ -22,7 +22,8 @@ struct FamilySignature {
   std::shared_ptr<SizeExpressions> expressions = std::make_shared<SizeExpressions>();
   std::vector<Size> words;
   std::vector<std::size_t> symbol_at;  // by symbol: the first word that it is
-  // True if an operator whose kernel of sr needs known sizes, such as a convolution, calls LibTorch instead.
+  // True if the program must serve all sizes. A convolution, whose kernel needs constant sizes, then calls
+  // LibTorch.
   bool keeps_sizes_open = false;
 
   // The values that the symbols have in a call; nothing if it is no call of the family, whatever its sizes.
