@@ -87,13 +87,24 @@ void infer(const ServerState& state, const ModelInferRequest& message, Deadline 
   state.infer(std::move(request), deadline, std::move(stop), done);
 }
 
+// Counts a request as active while it exists.
+class ActiveRequest {
+ public:
+  explicit ActiveRequest(ServerState& state) : state_(state) { ++state_.active; }
+  ActiveRequest(const ActiveRequest&) = delete;
+  ActiveRequest& operator=(const ActiveRequest&) = delete;
+  ~ActiveRequest() { --state_.active; }
+
+ private:
+  ServerState& state_;
+};
+
 // Answers one request, and ends itself.
 class UnaryInfer final : public grpc::ServerUnaryReactor {
  public:
   UnaryInfer(ServerState& state, grpc::CallbackServerContext& context, const ModelInferRequest& message,
              ModelInferResponse& response)
-      : state_(state) {
-    ++state_.active;
+      : state_(state), active_(state) {
     if (!authorize(state_, context, *this)) return;
     infer(state_, message, deadline_of(context), stop_.get_token(),
           [this, &response](const std::variant<InferResponse, Failure>& outcome) {
@@ -105,21 +116,19 @@ class UnaryInfer final : public grpc::ServerUnaryReactor {
   }
 
   void OnCancel() override { stop_.request_stop(); }
-  void OnDone() override {
-    --state_.active;
-    delete this;
-  }
+  void OnDone() override { delete this; }
 
  private:
   ServerState& state_;
+  ActiveRequest active_;
   std::stop_source stop_;
 };
 
 // Answers the requests of a stream one after the other.
 class StreamInfer final : public grpc::ServerBidiReactor<ModelInferRequest, ModelStreamInferResponse> {
  public:
-  StreamInfer(ServerState& state, grpc::CallbackServerContext& context) : state_(state), context_(context) {
-    ++state_.active;
+  StreamInfer(ServerState& state, grpc::CallbackServerContext& context)
+      : state_(state), active_(state), context_(context) {
     if (authorize(state_, context, *this)) StartRead(&message_);
   }
 
@@ -142,13 +151,11 @@ class StreamInfer final : public grpc::ServerBidiReactor<ModelInferRequest, Mode
     StartRead(&message_);
   }
   void OnCancel() override { stop_.request_stop(); }
-  void OnDone() override {
-    --state_.active;
-    delete this;
-  }
+  void OnDone() override { delete this; }
 
  private:
   ServerState& state_;
+  ActiveRequest active_;
   grpc::CallbackServerContext& context_;
   std::stop_source stop_;
   ModelInferRequest message_;
@@ -202,8 +209,8 @@ class GrpcServer::Service final : public inference::GRPCInferenceService::Callba
     return answered(context, false, [&] {
       response->set_name("sr");
       response->set_version(SR_VERSION);
-      for (const char* extension : {"binary_tensor_data", "sequence", "model_repository"})
-        response->add_extensions(extension);
+      for (const std::string_view extension : kExtensions)
+        response->add_extensions(extension.data(), extension.size());
     });
   }
   Reactor* ModelMetadata(Context* context, const inference::ModelMetadataRequest* request,

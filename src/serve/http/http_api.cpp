@@ -147,9 +147,9 @@ bool route(const ServerState& state, const HttpRequest& request, const std::vect
   };
   if (parts.empty()) {
     return answer(gets, "GET", [] {
-      return HttpResponse{200,
-                          "{\"name\":\"sr\",\"version\":" + json_string(SR_VERSION) +
-                              ",\"extensions\":[\"binary_tensor_data\",\"sequence\",\"model_repository\"]}"};
+      const std::vector<std::string> extensions(kExtensions.begin(), kExtensions.end());
+      return HttpResponse{200, "{\"name\":\"sr\",\"version\":" + json_string(SR_VERSION) +
+                                   ",\"extensions\":" + json_of(extensions) + '}'};
     });
   }
   if (parts.size() == 2 && parts[0] == "health" && parts[1] == "live")

@@ -1,6 +1,7 @@
 // A request and its answer, whichever transport they came by. Transports know no LibTorch.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,9 @@ struct ModelMetadata {
 };
 
 inline constexpr std::string_view kPlatform = "pytorch_sr";
+// The extensions of the protocol that the server has.
+inline constexpr std::array<std::string_view, 3> kExtensions{"binary_tensor_data", "sequence",
+                                                             "model_repository"};
 
 // Returns the datatype of that name. Throws RequestError if it is unknown or is that of strings.
 const Datatype& require_datatype(std::string_view tensor, std::string_view datatype);

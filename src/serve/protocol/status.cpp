@@ -1,10 +1,10 @@
 #include "status.hpp"
 
-#include <chrono>
-
 #include <c10/util/Exception.h>
 
 #include <sr/error.hpp>
+
+#include "../../tool/last_line.hpp"
 
 namespace sr::serve {
 namespace {
@@ -21,14 +21,6 @@ Status status_of(const Error& error) {
     default:
       return Status::failed;
   }
-}
-
-// The interpreter puts a traceback of many lines before the message: the last line says what happened.
-std::string last_line(std::string message) {
-  while (!message.empty() && message.back() == '\n') message.pop_back();
-  if (message.find("Traceback of TorchScript") != std::string::npos)
-    message.erase(0, message.rfind('\n') + 1);
-  return message;
 }
 
 }  // namespace
@@ -70,9 +62,9 @@ Failure failure_of(const std::exception_ptr& error) {
   } catch (const Error& failure) {
     return {status_of(failure), failure.what()};
   } catch (const c10::Error& failure) {
-    return {Status::failed, last_line(failure.what_without_backtrace())};
+    return {Status::failed, tool::last_line(failure.what_without_backtrace())};
   } catch (const std::exception& failure) {
-    return {Status::failed, last_line(failure.what())};
+    return {Status::failed, tool::last_line(failure.what())};
   }
 }
 

@@ -7,16 +7,13 @@
 
 #include <sr/error.hpp>
 
+#include "../last_line.hpp"
 #include "verb.hpp"
 
 namespace {
 
-// The interpreter puts a traceback of many lines before the message: the last line says what happened.
-int fail(std::string message, int code = sr::tool::kError) {
-  while (!message.empty() && message.back() == '\n') message.pop_back();
-  if (message.find("Traceback of TorchScript") != std::string::npos)
-    message.erase(0, message.rfind('\n') + 1);
-  std::cerr << "sr: " << message << '\n';
+int fail(const std::string& message, int code = sr::tool::kError) {
+  std::cerr << "sr: " << sr::tool::last_line(message) << '\n';
   return code;
 }
 
