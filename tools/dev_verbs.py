@@ -134,7 +134,7 @@ def counts(arguments):
 
 def serve(arguments):
     return in_python('bench/serving/serve.py', arguments, 'sr', 'sr-serve', 'bench/serve_client', 'python-package',
-                     needs=('setup', 'setup_servers'))
+                     needs=('setup', 'setup_ray', 'setup_servers'))
 
 
 def cpp_benchmark(name, arguments):
@@ -151,7 +151,7 @@ BENCHES = {
                 'what programs that use sr cost to compile'),
     'python': (lambda a: in_python('bench/calls/python_call.py', a, needs=('setup', 'setup_peers'), python=environment('peers')),
                'what a call from Python costs'),
-    'serve': (serve, '`sr serve` beside FastAPI and MLServer'),
+    'serve': (serve, '`sr serve` beside FastAPI, Ray Serve and MLServer'),
     'workers': (lambda a: in_python('bench/calls/workers.py', a), 'the memory of processes that serve one model'),
     'many-models': (lambda a: in_python('bench/models/many_models.py', a), 'the memory of many models in one process'),
     'roofline': (lambda a: cpp_benchmark('roofline', ['--markdown', 'docs/measurements/performance.md', *a]), 'kernels against the machine'),

@@ -1,10 +1,13 @@
-// Sends one request of the Open Inference Protocol repeatedly and prints the latencies as JSON. It is written
-// in C++, so that the client adds little to them. serve.py runs it.
+// Sends requests of the Open Inference Protocol repeatedly and prints the latencies as JSON. It is written in
+// C++, so that the client adds little to them. serve.py runs it. With --serve-echo it sends back what it
+// gets: what a server without any work would answer.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
@@ -15,6 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <sys/prctl.h>
 #include <thread>
 #include <vector>
 
@@ -27,10 +31,15 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using Clock = std::chrono::steady_clock;
 
+struct Request {
+  std::string target, model, body;  // the path, the model's name for gRPC, and the bytes
+  std::size_t json_bytes = 0;       // that come before the tensors' bytes; 0 if all of the body is JSON
+};
+
 struct Options {
-  std::string http, unix_socket, grpc;  // one of them: "host:port", a path, "host:port"
-  std::string target, body, type = "application/json", model;
-  std::size_t json_bytes = 0;
+  std::string http, unix_socket, grpc, echo;  // one of them: "host:port", a path, "host:port", "host:port"
+  std::string type = "application/json";
+  std::vector<Request> requests;  // connection i sends request i modulo their number
   int connections = 1;
   double seconds = 1, rate = 0;  // of each connection; 0: the next request follows the answer
 };
@@ -44,12 +53,12 @@ std::string read_file(const std::string& path) {
 template <class Socket>
 class HttpCaller {
  public:
-  HttpCaller(const Options& options, Socket socket) : socket_(std::move(socket)) {
-    request_ = {http::verb::post, options.target, 11, read_file(options.body)};
+  HttpCaller(const Request& request, const std::string& type, Socket socket) : socket_(std::move(socket)) {
+    request_ = {http::verb::post, request.target, 11, request.body};
     request_.set(http::field::host, "localhost");
-    request_.set(http::field::content_type, options.type);
-    if (options.json_bytes != 0)
-      request_.set("Inference-Header-Content-Length", std::to_string(options.json_bytes));
+    request_.set(http::field::content_type, type);
+    if (request.json_bytes != 0)
+      request_.set("Inference-Header-Content-Length", std::to_string(request.json_bytes));
     request_.prepare_payload();
   }
   void call() {
@@ -68,21 +77,20 @@ class HttpCaller {
 // The body is JSON with the inputs, and the bytes behind it.
 class GrpcCaller {
  public:
-  explicit GrpcCaller(const Options& options)
+  GrpcCaller(const std::string& address, const Request& request)
       : stub_(inference::GRPCInferenceService::NewStub(
-            grpc::CreateChannel(options.grpc, grpc::InsecureChannelCredentials()))) {
-    const std::string body = read_file(options.body);
-    const auto json =
-        nlohmann::json::parse(body.begin(), body.begin() + static_cast<std::ptrdiff_t>(options.json_bytes));
-    request_.set_model_name(options.model);
-    std::size_t at = options.json_bytes;
+            grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {
+    const auto json = nlohmann::json::parse(
+        request.body.begin(), request.body.begin() + static_cast<std::ptrdiff_t>(request.json_bytes));
+    request_.set_model_name(request.model);
+    std::size_t at = request.json_bytes;
     for (const auto& input : json["inputs"]) {
       auto& tensor = *request_.add_inputs();
       tensor.set_name(input["name"]);
       tensor.set_datatype(input["datatype"]);
       for (const std::int64_t size : input["shape"]) tensor.add_shape(size);
       const std::size_t bytes = input["parameters"]["binary_data_size"];
-      request_.add_raw_input_contents(body.substr(at, bytes));
+      request_.add_raw_input_contents(request.body.substr(at, bytes));
       at += bytes;
     }
   }
@@ -98,20 +106,55 @@ class GrpcCaller {
   inference::ModelInferRequest request_;
 };
 
+class EchoCaller {
+ public:
+  EchoCaller(const Request& request, asio::ip::tcp::socket socket)
+      : socket_(std::move(socket)), sent_(request.body), received_(request.body.size(), '\0') {}
+  void call() {
+    asio::write(socket_, asio::buffer(sent_));
+    asio::read(socket_, asio::buffer(received_));
+  }
+
+ private:
+  asio::ip::tcp::socket socket_;
+  std::string sent_, received_;
+};
+
+// Never returns.
+void serve_echo(unsigned short port) {
+  asio::io_context context;
+  asio::ip::tcp::acceptor acceptor(context, {asio::ip::make_address("127.0.0.1"), port});
+  for (;;) {
+    asio::ip::tcp::socket accepted = acceptor.accept();
+    accepted.set_option(asio::ip::tcp::no_delay(true));
+    std::thread([socket = std::move(accepted)]() mutable {
+      std::vector<char> bytes(65536);
+      boost::system::error_code error;
+      for (;;) {
+        const std::size_t count = socket.read_some(asio::buffer(bytes), error);
+        if (error) return;
+        asio::write(socket, asio::buffer(bytes.data(), count), error);
+      }
+    }).detach();
+  }
+}
+
 // Calls until the end, from all connections; returns the latencies in microseconds.
 template <class MakeCaller>
 std::vector<double> run(const Options& options, const MakeCaller& make_caller) {
   std::vector<std::vector<double>> of_threads(static_cast<std::size_t>(options.connections));
   std::vector<std::thread> threads;
   std::atomic<bool> failed{false};
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                      std::chrono::duration<double>(options.seconds));
-  for (std::vector<double>& latencies : of_threads) {
-    threads.emplace_back([&] {
+  for (std::size_t i = 0; i < of_threads.size(); ++i) {
+    threads.emplace_back([&, i] {
+      std::vector<double>& latencies = of_threads[i];
+      ::prctl(PR_SET_TIMERSLACK, 1);  // nanosecond; 50 us by default, which sleep_until would add
       try {
-        auto caller = make_caller();
-        for (int i = 0; i < 20; ++i) caller.call();
+        auto caller = make_caller(options.requests[i % options.requests.size()]);
+        for (int call = 0; call < 3; ++call) caller.call();
         Clock::time_point next = Clock::now();
+        const auto end = next + std::chrono::duration_cast<Clock::duration>(
+                                    std::chrono::duration<double>(options.seconds));
         while (Clock::now() < end) {
           if (options.rate > 0) {
             next +=
@@ -138,21 +181,27 @@ std::vector<double> run(const Options& options, const MakeCaller& make_caller) {
 
 std::vector<double> measure(const Options& options) {
   asio::io_context context;
-  if (!options.grpc.empty()) return run(options, [&] { return GrpcCaller(options); });
+  const auto connected = [&](const std::string& address) {
+    asio::ip::tcp::socket socket(context);
+    const std::size_t colon = address.rfind(':');
+    asio::connect(socket, asio::ip::tcp::resolver(context).resolve(address.substr(0, colon),
+                                                                   address.substr(colon + 1)));
+    socket.set_option(asio::ip::tcp::no_delay(true));
+    return socket;
+  };
+  if (!options.grpc.empty())
+    return run(options, [&](const Request& request) { return GrpcCaller(options.grpc, request); });
+  if (!options.echo.empty())
+    return run(options, [&](const Request& request) { return EchoCaller(request, connected(options.echo)); });
   if (!options.unix_socket.empty()) {
-    return run(options, [&] {
+    return run(options, [&](const Request& request) {
       asio::local::stream_protocol::socket socket(context);
       socket.connect(options.unix_socket);
-      return HttpCaller(options, std::move(socket));
+      return HttpCaller(request, options.type, std::move(socket));
     });
   }
-  return run(options, [&] {
-    asio::ip::tcp::socket socket(context);
-    const std::size_t colon = options.http.rfind(':');
-    asio::connect(socket, asio::ip::tcp::resolver(context).resolve(options.http.substr(0, colon),
-                                                                   options.http.substr(colon + 1)));
-    socket.set_option(asio::ip::tcp::no_delay(true));
-    return HttpCaller(options, std::move(socket));
+  return run(options, [&](const Request& request) {
+    return HttpCaller(request, options.type, connected(options.http));
   });
 }
 
@@ -160,19 +209,30 @@ std::vector<double> measure(const Options& options) {
 
 int main(int argc, char** argv) try {
   Options options;
+  std::vector<std::string> targets, models, bodies;
+  std::vector<std::size_t> json_bytes;
+  unsigned short echo_port = 0;
   CLI::App app("Times requests of the Open Inference Protocol.");
   app.add_option("--http", options.http);
   app.add_option("--unix", options.unix_socket);
   app.add_option("--grpc", options.grpc);
-  app.add_option("--target", options.target);
-  app.add_option("--model", options.model);
-  app.add_option("--body", options.body)->required();
+  app.add_option("--echo", options.echo);
+  app.add_option("--serve-echo", echo_port, "A port on which to send back what is received.");
+  app.add_option("--target", targets, "As often as --body.");
+  app.add_option("--model", models, "As often as --body.");
+  app.add_option("--body", bodies, "A file; the connections take them in turn.");
+  app.add_option("--json-bytes", json_bytes, "As often as --body.");
   app.add_option("--type", options.type);
-  app.add_option("--json-bytes", options.json_bytes);
   app.add_option("--connections", options.connections);
   app.add_option("--seconds", options.seconds);
-  app.add_option("--rate", options.rate);
+  app.add_option("--rate", options.rate, "Requests a second of each connection.");
   CLI11_PARSE(app, argc, argv);
+  if (echo_port != 0) serve_echo(echo_port);
+  if (bodies.empty()) throw std::runtime_error("--body is missing.");
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    options.requests.push_back({targets.empty() ? "" : targets.at(i), models.empty() ? "" : models.at(i),
+                                read_file(bodies[i]), json_bytes.empty() ? 0 : json_bytes.at(i)});
+  }
   const std::vector<double> latencies = measure(options);
   const auto quantile = [&](double part) {
     return latencies.at(static_cast<std::size_t>(part * static_cast<double>(latencies.size() - 1)));
