@@ -146,10 +146,12 @@ setup_pages() {
   install_packages chromium-headless-shell:/usr/bin/chromium-headless-shell
   make_environment .venv-pages tests/python/pages/requirements.txt "$(own_python)"
 }
-# With torch and numpy of .venv, for which the package is built.
-setup_servers() {
-  make_environment .venv-servers bench/serving/requirements.txt "$(own_python)"
+# make_environment_with_torch NAME REQUIREMENTS: with torch and numpy of .venv, for which the package is built.
+make_environment_with_torch() {
+  make_environment ".venv-$1" "$2" "$(own_python)"
   echo "$root/.venv/lib/$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')/site-packages" \
-    >"$(.venv-servers/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sr_venv.pth"
+    >"$(".venv-$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sr_venv.pth"
 }
+setup_servers() { make_environment_with_torch servers bench/serving/requirements.txt; }
+setup_clients() { make_environment_with_torch clients tests/python/clients/requirements.txt; }
 setup_ray() { make_environment .venv-ray tests/python/serving/requirements.txt "$(own_python)"; }

@@ -84,11 +84,12 @@ SUITES = {
     'exhaustive': (lambda a: [*built('tests/sr_exhaustive'), f'build/tests/sr_exhaustive {quoted(a)}'], 'pointwise kernels on all 2^32 floats'),
     'examples': (examples, 'published models, compared with eager'),
     'pages': (pytest_in('pages', 'tests/python/pages', 'sr'), 'pages and the notebook, opened in Chromium'),
+    'clients': (pytest_in('clients', 'tests/python/clients', 'sr', 'sr-serve'), "KServe's client and the manifests of `sr serve`"),
     'ray': (pytest_in('ray', 'tests/python/serving'), 'deployments on a cluster of Ray'),
 }
 # What `./dev test --long` adds: each in a separate process, and all of them even if one fails.
 LONG = ('test fuzz', 'test stress --seconds 600', 'test soak', 'test exhaustive', 'test conformance', 'test quantized --count 300',
-        'test examples', 'test ray', 'docs', 'test pages', 'package', 'package --isolated --without-json',
+        'test examples', 'test ray', 'test clients', 'docs', 'test pages', 'package', 'package --isolated --without-json',
         'bench counts --destination build/instruction_counts_all.json')
 
 

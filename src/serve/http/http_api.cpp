@@ -124,7 +124,7 @@ HttpResponse not_found(const HttpRequest& request) {
 }
 
 HttpResponse when_ready(bool is_ready, const char* why) {
-  if (is_ready) return {200, "{}"};
+  if (is_ready) return {200, R"({"ready":true})"};
   return error_response({Status::unavailable, why});
 }
 
@@ -153,7 +153,7 @@ bool route(const ServerState& state, const HttpRequest& request, const std::vect
     });
   }
   if (parts.size() == 2 && parts[0] == "health" && parts[1] == "live")
-    return answer(gets, "GET", [] { return HttpResponse{200, "{}"}; });
+    return answer(gets, "GET", [] { return HttpResponse{200, R"({"live":true})"}; });
   if (parts.size() == 2 && parts[0] == "health" && parts[1] == "ready")
     return answer(gets, "GET", [&] {
       return when_ready(state.is_ready(),
@@ -174,7 +174,7 @@ bool route(const ServerState& state, const HttpRequest& request, const std::vect
   if (verb == "ready") {
     return answer(gets, "GET", [&] {
       state.require_model(parts[1], version);
-      return HttpResponse{200, "{}"};
+      return HttpResponse{200, "{\"name\":" + json_string(parts[1]) + ",\"ready\":true}"};
     });
   }
   if (verb != "infer") return false;

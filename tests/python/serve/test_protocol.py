@@ -121,6 +121,13 @@ def test_paths(server, method, path, status, says):
         assert headers['Allow'] == says
 
 
+def test_health_says_so_in_its_body(server):
+    """Which KServe's client reads, while others look at the status only."""
+    assert server.request('GET', '/v2/health/live')[2] == {'live': True}
+    assert server.request('GET', '/v2/health/ready')[2] == {'ready': True}
+    assert server.request('GET', '/v2/models/echo/ready')[2] == {'name': 'echo', 'ready': True}
+
+
 def test_headers_that_are_wrong(server):
     assert infer(server, RIGHT, Inference_Header_Content_Length='99999')[0] == 400
     assert infer(server, RIGHT, Inference_Header_Content_Length='x')[0] == 400
