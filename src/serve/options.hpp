@@ -18,6 +18,7 @@ struct ServeOptions {
   int threads = 0;               // that answer requests; 0: as many as the process may use processors
   std::string certificate, key;  // PEM files for TLS on both ports; empty: no TLS
   std::string token_file;        // holds the bearer token that requests must have; empty: none
+  std::string traces;            // file for the spans of requests that are traced; empty: none
   std::size_t max_body = std::size_t{64} << 20;  // bytes of a request
   std::size_t max_connections = 10000;           // of HTTP
   double idle_timeout = 60;   // seconds that a client may take for a request, or between two

@@ -23,6 +23,7 @@
 #include "models/model_store.hpp"
 #include "options.hpp"
 #include "server_state.hpp"
+#include "tracing/span_file.hpp"
 
 namespace sr::serve {
 namespace {
@@ -74,6 +75,7 @@ class Server {
         look_(context_) {
     state_.models = &models_;
     state_.token = token_of(options);
+    if (!options.traces.empty()) state_.spans = &spans_.emplace(options.traces);
   }
 
   int run() {
@@ -194,6 +196,7 @@ class Server {
   int threads_;
   asio::thread_pool workers_;
   ModelStore models_;
+  std::optional<SpanFile> spans_;
   ServerState state_;
   asio::io_context context_;
   asio::signal_set ends_, reloads_;

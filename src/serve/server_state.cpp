@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "models/model_store.hpp"
+#include "tracing/request_spans.hpp"
+#include "tracing/span_file.hpp"
 
 namespace sr::serve {
 
@@ -49,7 +51,17 @@ void ServerState::infer(InferRequest request, Deadline deadline, std::stop_token
   CallOptions options;
   options.deadline = deadline;
   options.stop = std::move(stop);
-  found->infer(std::move(request), std::move(options), done);
+  auto context = spans == nullptr ? std::nullopt : sampled_context(request.traceparent);
+  if (!context) return found->infer(std::move(request), std::move(options), done);
+  auto traced = std::make_shared<TracedRequest>(
+      TracedRequest{std::move(*context), found->config().name, found->config().version, {}});
+  traced->trace.with_steps = true;
+  options.trace = &traced->trace;
+  found->infer(std::move(request), std::move(options),
+               [this, traced, done](std::variant<InferResponse, Failure> outcome) {
+                 spans->write(traced->spans(std::get_if<Failure>(&outcome)));
+                 done(std::move(outcome));
+               });
 }
 
 void ServerState::note_unread(const std::string& name, const std::string& version, Status status) const {

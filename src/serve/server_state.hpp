@@ -16,11 +16,13 @@ namespace sr::serve {
 
 class ModelStore;
 class ServedModel;
+class SpanFile;
 
 using Deadline = std::chrono::steady_clock::time_point;
 
 struct ServerState {
   ModelStore* models = nullptr;
+  SpanFile* spans = nullptr;       // of the requests whose clients trace them; null: none are written
   std::string token;               // that requests must have; empty: none
   std::atomic<bool> ready{false};  // all models are loaded and warm
   std::atomic<bool> draining{false};

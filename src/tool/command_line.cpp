@@ -145,6 +145,8 @@ void add_serve(CLI::App& tool, serve::ServeOptions& options) {
   app->add_option("--key", options.key, "PEM file of its key")->type_name("FILE");
   app->add_option("--token-file", options.token_file, "File with a token that requests must bear")
       ->type_name("FILE");
+  app->add_option("--traces", options.traces, "File for spans of requests with a sampled traceparent")
+      ->type_name("FILE");
   app->add_option("--max-body", options.max_body, "Most bytes of a request")
       ->check(CLI::Range(std::size_t{1024}, std::size_t{1} << 34))
       ->capture_default_str();

@@ -88,6 +88,7 @@ InferRequest read_message(const inference::ModelInferRequest& message, std::shar
                        message.id(),
                        parameters_of(message.parameters()),
                        {},
+                       {},
                        {}};
   const bool is_raw = message.raw_input_contents_size() != 0;
   if (is_raw && message.raw_input_contents_size() != message.inputs_size()) {

@@ -49,11 +49,15 @@ grpc::Status grpc_status(const Failure& failure) {
   return {code, failure.message};
 }
 
+// The metadata of that name; empty if it is not there.
+std::string_view metadata_of(const grpc::CallbackServerContext& context, const char* name) {
+  const auto found = context.client_metadata().find(name);
+  if (found == context.client_metadata().end()) return {};
+  return {found->second.data(), found->second.size()};
+}
+
 void authorize(const ServerState& state, const grpc::CallbackServerContext& context) {
-  const auto found = context.client_metadata().find("authorization");
-  const bool is_given = found != context.client_metadata().end();
-  state.authorize(is_given ? std::string_view(found->second.data(), found->second.size())
-                           : std::string_view());
+  state.authorize(metadata_of(context, "authorization"));
 }
 
 // Finishes a call that has not the token, and returns false.
@@ -74,17 +78,18 @@ Deadline deadline_of(const grpc::CallbackServerContext& context) {
   return Deadline::clock::now() + std::chrono::duration_cast<Deadline::duration>(left);
 }
 
-void infer(const ServerState& state, const ModelInferRequest& message, Deadline deadline,
-           std::stop_token stop, const InferDone& done) {
+void infer(const ServerState& state, const grpc::CallbackServerContext& context,
+           const ModelInferRequest& message, std::stop_token stop, const InferDone& done) {
   InferRequest request;
   try {
     // gRPC keeps the message until the call has ended, which is after `done`.
     request = read_message(message, std::make_shared<int>());
+    request.traceparent = metadata_of(context, "traceparent");
   } catch (const RequestError& error) {
     state.note_unread(message.model_name(), message.model_version(), error.status());
     return done(Failure{error.status(), error.what()});
   }
-  state.infer(std::move(request), deadline, std::move(stop), done);
+  state.infer(std::move(request), deadline_of(context), std::move(stop), done);
 }
 
 // Counts a request as active while it exists.
@@ -106,7 +111,7 @@ class UnaryInfer final : public grpc::ServerUnaryReactor {
              ModelInferResponse& response)
       : state_(state), active_(state) {
     if (!authorize(state_, context, *this)) return;
-    infer(state_, message, deadline_of(context), stop_.get_token(),
+    infer(state_, context, message, stop_.get_token(),
           [this, &response](const std::variant<InferResponse, Failure>& outcome) {
             if (const auto* const failure = std::get_if<Failure>(&outcome))
               return Finish(grpc_status(*failure));
@@ -135,7 +140,7 @@ class StreamInfer final : public grpc::ServerBidiReactor<ModelInferRequest, Mode
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::OK);  // the client sends no more
     response_.Clear();
-    infer(state_, message_, deadline_of(context_), stop_.get_token(),
+    infer(state_, context_, message_, stop_.get_token(),
           [this](const std::variant<InferResponse, Failure>& outcome) {
             if (const auto* const failure = std::get_if<Failure>(&outcome)) {
               response_.set_error_message(failure->message);

@@ -110,6 +110,7 @@ void infer(const ServerState& state, const std::string& model, const std::string
   InferRequest infer = std::move(body->request);
   infer.model = model;
   infer.version = version;
+  infer.traceparent = request.traceparent;
   state.infer(std::move(infer), deadline, std::move(stop),
               [body, done = std::move(done)](const std::variant<InferResponse, Failure>& outcome) {
                 done(response_of(outcome, *body));

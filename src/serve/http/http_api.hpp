@@ -12,8 +12,9 @@
 namespace sr::serve {
 
 struct HttpRequest {
-  std::string method, target;                                // "GET", "/v2/health/live"
-  std::string authorization, timeout, json_bytes, encoding;  // headers; empty if they are not there
+  std::string method, target;  // "GET", "/v2/health/live"
+  // Headers; empty if they are not there.
+  std::string authorization, timeout, json_bytes, encoding, traceparent;
   std::shared_ptr<const std::string> body;
 };
 

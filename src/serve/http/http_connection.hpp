@@ -126,6 +126,7 @@ class HttpConnection final : public IdleConnections::Member,
                         header("grpc-timeout"),
                         header("Inference-Header-Content-Length"),
                         header(http::field::content_encoding),
+                        header("traceparent"),
                         std::make_shared<const std::string>(std::move(message.body()))};
     stop_ = std::stop_source();
     is_answered_ = false;

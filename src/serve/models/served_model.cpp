@@ -45,7 +45,7 @@ struct ServedModel::Call {
   std::vector<c10::IValue> args;
   std::optional<Session> session;
   Clock::time_point begin = Clock::now();
-  CallTrace trace;
+  CallTrace trace;  // of a batch, where the options have none
 };
 
 ServedModel::ServedModel(ModelConfig config, boost::asio::thread_pool& workers)
@@ -153,8 +153,8 @@ c10::IValue ServedModel::run(Call& call) const {
 }
 
 void ServedModel::submit(const std::shared_ptr<Call>& call) {
-  call->options.trace = &call->trace;
   if (batcher_) {
+    if (call->options.trace == nullptr) call->options.trace = &call->trace;
     const auto future = call->session
                             ? batcher_->submit(*call->session, std::move(call->args), {}, call->options)
                             : batcher_->submit(std::move(call->args), {}, call->options);
@@ -162,7 +162,8 @@ void ServedModel::submit(const std::shared_ptr<Call>& call) {
       ServedModel& model = *call->model;
       try {
         if (done.hasError()) std::rethrow_exception(done.exception_ptr());
-        model.note_seconds(std::chrono::duration<double>(call->trace.ended - call->trace.began).count());
+        const CallTrace& trace = *call->options.trace;
+        model.note_seconds(std::chrono::duration<double>(trace.ended - trace.began).count());
         model.finish(*call, done.constValue());
       } catch (...) {
         model.fail(*call);
@@ -173,7 +174,6 @@ void ServedModel::submit(const std::shared_ptr<Call>& call) {
   boost::asio::post(workers_, [call] {
     ServedModel& model = *call->model;
     try {
-      call->options.trace = nullptr;
       call->options.check();
       const Clock::time_point begin = Clock::now();
       const c10::IValue result = model.run(*call);

@@ -37,6 +37,7 @@ struct InferRequest {
   Parameters parameters;
   std::vector<WireTensor> inputs;    // checked, see check_tensor()
   std::vector<std::string> outputs;  // names that are asked for; empty: all
+  std::string traceparent;           // the header of that name; empty: none
 };
 
 struct InferResponse {
