@@ -56,11 +56,21 @@ void load_operators() {
   library.def(
       "bounds_check_indices(Tensor rows_per_table, Tensor(a!) indices, Tensor(b!) offsets, int "
       "bounds_check_mode, Tensor(c!) warning, Tensor(d!)? weights=None) -> ()",
-      [](const at::Tensor& rows, const at::Tensor& indices, const at::Tensor&, std::int64_t,
+      [](const at::Tensor& rows, const at::Tensor& indices, const at::Tensor& offsets, std::int64_t mode,
          const at::Tensor& warning, const std::optional<at::Tensor>&) {
-        const at::Tensor is_wrong = indices >= rows[0];
-        warning.add_(is_wrong.sum());
-        indices.masked_fill_(is_wrong, 0);
+        const std::int64_t tables = rows.size(0), bags = (offsets.size(0) - 1) / tables;
+        const at::Tensor is_late = offsets[-1] != indices.size(0);
+        TORCH_CHECK(mode != 0 || !is_late.item<bool>(), "the last offset is not the number of indices");
+        if (is_late.item<bool>()) offsets[-1].fill_(indices.size(0));
+        const at::Tensor ends = offsets.to(at::kLong);
+        for (std::int64_t table = 0; table < tables; ++table) {
+          const at::Tensor part = indices.slice(0, ends[table * bags].item<std::int64_t>(),
+                                                ends[(table + 1) * bags].item<std::int64_t>());
+          const at::Tensor is_wrong = (part >= rows[table]).logical_or(part < -1);
+          TORCH_CHECK(mode != 0 || !is_wrong.any().item<bool>(), "an index is out of range");
+          warning.add_(is_wrong.sum());
+          part.masked_fill_(is_wrong, 0);
+        }
       });
   library.def(
       "permute_2D_sparse_data(Tensor permute, Tensor lengths, Tensor values, Tensor? weights=None, SymInt? "
@@ -160,18 +170,80 @@ TEST_CASE("a bounds check of indices that counts in a buffer is replayed", "[ops
   const std::string source =
       "def forward(self, x, offsets):\n"
       "    fbgemm.bounds_check_indices(self.rows, x, offsets, 1, self.warnings)\n"
-      "    return torch.embedding_bag(self.table, x, offsets)[0]\n";
+      "    return torch.embedding_bag(self.table, x, offsets, include_last_offset=True)[0]\n";
   torch::jit::Module reference = script(source, attributes);
   StaticRuntime<> runtime{StaticModule(script(source, attributes))};
   for (int call = 0; call < 20; ++call) {
     CAPTURE(call);
     const std::int64_t most = call % 5 == 4 ? 40 : 20;  // some calls have indices out of range
-    const at::Tensor x = at::randint(0, most, {3 + call}), offsets = at::tensor({0, 2, 2});
+    const at::Tensor x = at::randint(0, most, {3 + call}), offsets = at::tensor({0, 2, 2, 3 + call});
     const InputSet expected_inputs = copy_inputs({x, offsets}), inputs = copy_inputs({x, offsets});
     CHECK(difference(interpret(reference, expected_inputs), runtime(InputSet(inputs), {}), close()) == "");
     CHECK(at::equal(expected_inputs[0].toTensor(), inputs[0].toTensor()));
   }
   CHECK(runtime.replayed_calls() > 10);
+}
+
+TEST_CASE("a bounds check of many indices stores nothing and is replayed", "[ops][jagged]") {
+  load_operators();
+  const std::int64_t mode = GENERATE(0, 1, 2);
+  const c10::ScalarType type = GENERATE(at::kLong, at::kInt);
+  CAPTURE(mode, type);
+  // Not shared, since the interpreter writes the counter.
+  const auto attributes = [] {
+    return Attributes{{"rows", at::tensor({50, 70}, at::kLong)}, {"warnings", at::zeros({1}, at::kLong)}};
+  };
+  const std::string source =
+      "def forward(self, x, offsets):\n"
+      "    fbgemm.bounds_check_indices(self.rows, x, offsets, " +
+      std::to_string(mode) +
+      ", self.warnings)\n"
+      "    return x * 2 + 1, offsets + 1\n";
+  torch::jit::Module reference = script(source, attributes());
+  StaticRuntime<> runtime{StaticModule(script(source, attributes()))};
+  std::size_t right_calls = 0;
+  for (int call = 0; call < 24; ++call) {
+    CAPTURE(call);
+    const std::int64_t count = 20000 + 7 * call;  // more bytes than a replay stores to undo writes
+    at::Tensor x = at::randint(-1, 50, {count}, type);
+    at::Tensor offsets = at::tensor({std::int64_t{0}, std::int64_t{5}, count / 2, count / 2, count}).to(type);
+    const bool is_right = call % 8 < 5;
+    if (call % 8 == 5) x[count - 1] = 70;  // beyond the second table
+    if (call % 8 == 6) x[0] = 60;          // beyond the first one
+    if (call % 8 == 7) offsets[4] = count - 1;
+    const InputSet expected_inputs = copy_inputs({x, offsets}), inputs = copy_inputs({x, offsets});
+    if (mode == 0 && !is_right) {
+      CHECK_THROWS(interpret(reference, expected_inputs));
+      CHECK_THROWS(runtime(InputSet(inputs), {}));
+    } else {
+      CHECK(difference(interpret(reference, expected_inputs), runtime(InputSet(inputs), {}), close()) == "");
+    }
+    CHECK(at::equal(expected_inputs[0].toTensor(), inputs[0].toTensor()));
+    CHECK(at::equal(expected_inputs[1].toTensor(), inputs[1].toTensor()));
+    right_calls += is_right ? 1 : 0;
+  }
+  const Report report = runtime.report();
+  CAPTURE(report.bailouts);
+  CHECK(report.replayed_calls + 4 >= right_calls);
+  REQUIRE_FALSE(report.plans.empty());
+  CHECK(report.plans.back().interpreted == 0);
+}
+
+TEST_CASE("a bounds check of no indices", "[ops][jagged]") {
+  load_operators();
+  const Attributes attributes{{"rows", at::tensor({50, 70}, at::kLong)},
+                              {"warnings", at::zeros({1}, at::kLong)}};
+  torch::jit::Module module = script(
+      "def forward(self, x, offsets):\n"
+      "    fbgemm.bounds_check_indices(self.rows, x, offsets, 1, self.warnings)\n"
+      "    return x * 2 + 1, offsets + 1\n",
+      attributes);
+  StaticRuntime<> runtime{StaticModule(module)};
+  for (int call = 0; call < 6; ++call) {
+    const InputSet inputs{at::empty({0}, at::kLong), at::zeros({1 + 2 * (call % 2)}, at::kLong)};
+    CHECK(difference(interpret(module, copy_inputs(inputs)), runtime(copy_inputs(inputs), {}), close()) ==
+          "");
+  }
 }
 
 }  // namespace sr::test::fbgemm_tests

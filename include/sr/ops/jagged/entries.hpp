@@ -3,6 +3,7 @@
 // operators; replays run kernels of sr where there are some.
 #pragma once
 
+#include <sr/ops/jagged/bounds_check.hpp>
 #include <sr/ops/jagged/layouts.hpp>
 #include <sr/ops/jagged/lowering.hpp>
 #include <sr/ops/parts.hpp>
@@ -36,8 +37,9 @@ inline const OfFbgemm<"fbgemm::jagged_2d_to_dense", Lower<&replay::lower::jagged
                       Layouts<&replay::layouts::jagged_rows_to_dense>>
     fbgemm_jagged_2d_to_dense;
 
-inline const OfFbgemm<"fbgemm::bounds_check_indices", Layouts<&replay::layouts::bounds_check>>
-    fbgemm_bounds_check_indices;  // writes what it is given
+inline const OfFbgemm<"fbgemm::bounds_check_indices", Lower<&replay::lower::bounds_check>,
+                      Layouts<&replay::layouts::bounds_check>>
+    fbgemm_bounds_check_indices;  // may write what it is given
 inline const OfFbgemm<"fbgemm::dense_to_jagged_forward"> fbgemm_dense_to_jagged_forward;
 inline const OfFbgemm<"fbgemm::permute_1D_sparse_data"> fbgemm_permute_1d_sparse_data;
 inline const OfFbgemm<"fbgemm::permute_2D_sparse_data"> fbgemm_permute_2d_sparse_data;
