@@ -2,9 +2,9 @@
 
 All servers have the first processor, and the client has the second one. Latencies are those of one connection, whose next request
 follows the answer. The rate of a core is that of 16 connections, divided by the time that the first processor was busy. Interleaved
-rounds, medians; Ray Serve comes last and alone, because its processes are busy while they wait. The echo sends the body back: what
-loopback costs without a server. The last table is of 64 connections to three
-models at about half of the rate that saturates the server.
+rounds, medians. Ray Serve runs last and alone, because its processes use the processor even while they wait. The echo server sends
+each body back, and shows what loopback alone costs. The last line is about 64 connections to three models, at half of the rate that
+saturates the server.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 // Sends requests of the Open Inference Protocol repeatedly and prints the latencies as JSON. It is written in
-// C++, so that the client adds little to them. serve.py runs it. With --serve-echo it sends back what it
-// gets: what a server without any work would answer.
+// C++, so that the client adds little to them. serve.py runs it. With --serve-echo it is a server that sends
+// each message back. No server on the same machine can have a lower latency.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>

@@ -116,19 +116,6 @@ std::int64_t nanoseconds_of(CallTrace::Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-const char* name_of(CallTrace::Path path) {
-  switch (path) {
-    case CallTrace::Path::replay:
-      return "replay";
-    case CallTrace::Path::recording:
-      return "recording";
-    case CallTrace::Path::general:
-      return "general";
-    default:
-      return "unknown";
-  }
-}
-
 // Times are in nanoseconds of the monotonic clock. They are 0 until the request is answered.
 void define_trace(py::module_& module) {
   const auto time = [](CallTrace::Clock::time_point CallTrace::*member) {

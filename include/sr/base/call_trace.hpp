@@ -32,4 +32,19 @@ struct CallTrace {
   std::vector<Step> steps;  // the outermost ranges on the thread that ran the call
 };
 
+// Returns what traces and spans call the path: "replay", "recording", "general" or "unknown".
+inline const char* name_of(CallTrace::Path path) {
+  switch (path) {
+    case CallTrace::Path::replay:
+      return "replay";
+    case CallTrace::Path::recording:
+      return "recording";
+    case CallTrace::Path::general:
+      return "general";
+    case CallTrace::Path::unknown:
+      break;
+  }
+  return "unknown";
+}
+
 }  // namespace sr

@@ -49,7 +49,7 @@ grpc::Status grpc_status(const Failure& failure) {
   return {code, failure.message};
 }
 
-// The metadata of that name; empty if it is not there.
+// Returns the value of the client metadata `name`, or an empty text if the client has sent none.
 std::string_view metadata_of(const grpc::CallbackServerContext& context, const char* name) {
   const auto found = context.client_metadata().find(name);
   if (found == context.client_metadata().end()) return {};

@@ -37,8 +37,8 @@ class ServedModel : public std::enable_shared_from_this<ServedModel> {
   ServedModel(ModelConfig config, boost::asio::thread_pool& workers);
 
   // Calls `done` with the answer or the failure. A model that takes at most some 100 us is called before the
-  // function returns. Others run on other threads, and `done` is called there. Only `stop`, `deadline` and
-  // `trace` of the options may be set; the trace must live until `done` is called.
+  // function returns. Slower models run on worker threads, which then call `done`. The caller may set `stop`,
+  // `deadline` and `trace` in the options, and nothing else. The trace must live until `done` is called.
   void infer(InferRequest request, CallOptions options, InferDone done);
 
   const ModelConfig& config() const { return config_; }

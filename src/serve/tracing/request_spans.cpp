@@ -30,20 +30,6 @@ std::string number_attribute(std::string_view key, std::int64_t value) {
   return R"({"key":")" + std::string(key) + R"(","value":{"intValue":")" + std::to_string(value) + "\"}}";
 }
 
-const char* path_name(CallTrace::Path path) {
-  switch (path) {
-    case CallTrace::Path::replay:
-      return "replay";
-    case CallTrace::Path::recording:
-      return "recording";
-    case CallTrace::Path::general:
-      return "general";
-    case CallTrace::Path::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 // Writes spans of one trace. Times are those of the steady clock, and are written as times of day.
 class Spans {
  public:
@@ -51,7 +37,7 @@ class Spans {
       : trace_id_(trace_id),
         offset_(std::chrono::system_clock::now().time_since_epoch() - Clock::now().time_since_epoch()) {}
 
-  // Returns the id of the span. `kind` is that of the protocol: 1 internal, 2 server.
+  // Adds a span and returns its id. OpenTelemetry numbers the kinds: 1 is an internal span, 2 is a server's.
   std::string add(const std::string& parent, std::string_view name, int kind, Clock::time_point begin,
                   Clock::time_point end, const std::string& attributes = {},
                   const Failure* failure = nullptr) {
@@ -90,7 +76,7 @@ std::string TracedRequest::spans(const Failure* failure) const {
   const std::string batch = spans.add(
       request, "sr.batch", 1, trace.began, trace.ended,
       number_attribute("sr.requests", static_cast<std::int64_t>(trace.requests)) + ',' +
-          number_attribute("sr.rows", trace.rows) + ',' + text_attribute("sr.path", path_name(trace.path)));
+          number_attribute("sr.rows", trace.rows) + ',' + text_attribute("sr.path", name_of(trace.path)));
   for (const CallTrace::Step& step : trace.steps) spans.add(batch, step.name, 1, step.begin, step.end);
   return std::move(spans).json();
 }

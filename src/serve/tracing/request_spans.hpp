@@ -1,4 +1,4 @@
-// The spans of one request: the ones that sr.Batcher(tracing='steps') makes in Python.
+// Makes the spans of one request. They are the same as those of `sr.Batcher(tracing='steps')` in Python.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// A file of spans, which the receiver `otlpjsonfile` of OpenTelemetry's Collector reads.
+// Writes spans to a file that the OpenTelemetry Collector can read with its `otlpjsonfile` receiver.
 #pragma once
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 namespace sr::serve {
 
-// May be used from any number of threads.
+// Any number of threads may write at the same time.
 class SpanFile {
  public:
   // Appends to the file. Throws LoadError if it cannot be opened.

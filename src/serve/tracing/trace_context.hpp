@@ -11,8 +11,8 @@ struct TraceContext {
   std::string trace_id, parent_id;  // 32 and 16 hexadecimal digits
 };
 
-// Returns the context of a header `traceparent` whose sampled flag is set. A header that is malformed or not
-// sampled has none: the standard asks to ignore it, and not to refuse the request.
+// Parses a `traceparent` header. Returns nullopt if the header is malformed or its sampled flag is not set:
+// the standard requires servers to ignore a malformed header, so that the request is still answered.
 std::optional<TraceContext> sampled_context(std::string_view traceparent);
 
 }  // namespace sr::serve

@@ -1,6 +1,6 @@
 """KServe's inference client against the running server. Every answer is compared with a direct call.
 
-Runs in .venv-clients, because the client needs other packages than tritonclient: `./dev test clients`.
+`./dev test clients` runs these tests in .venv-clients, because the packages that KServe needs do not fit those of .venv.
 """
 
 import asyncio

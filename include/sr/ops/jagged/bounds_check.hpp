@@ -1,6 +1,6 @@
-// Lowers FBGEMM's check of indices, which corrects those that are out of range in place. The step only reads:
-// a replay whose indices need a correction ends, and the general path makes it. So nothing has to be stored
-// to undo a write.
+// Lowers `fbgemm::bounds_check_indices`. The operator checks indices, and overwrites those that are out of
+// range. The step only reads the indices. If one is out of range, the step ends the replay, and the general
+// path calls the operator. A replay therefore writes nothing that it might have to undo.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct BoundsCheckStep final : ClonableStep<BoundsCheckStep> {
     if (offset[0] != 0 || offset[tables * bags] != count) return false;
     if (!std::is_sorted(offset, offset + tables * bags + 1)) return false;
     for (std::int64_t table = 0; table < tables; ++table) {
-      // -1 stands for a row that was pruned.
+      // FBGEMM accepts the index -1, which refers to a pruned row.
       const std::int64_t limit = rows_of[table];
       bool are_right = true;
       for (std::int64_t i = offset[table * bags]; i < offset[(table + 1) * bags]; ++i)
