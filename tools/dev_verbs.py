@@ -57,6 +57,15 @@ def stress(arguments):
             f'"${{launch[@]}}" "$build_dir/tests/sr_stress" {quoted(rest)}']
 
 
+def serving(arguments):
+    parser = argparse.ArgumentParser(prog='./dev test serving', add_help=False)
+    parser.add_argument('--sanitize', default='', choices=('address', 'undefined', 'thread'))
+    known, rest = parser.parse_known_args(arguments)
+    given = ['--any-memory', *rest] if known.sanitize else rest  # freed memory stays with the sanitizer for a while
+    return ['setup', f"use_sanitizer '{known.sanitize}'", 'compile "$build_dir" sr sr-serve',
+            f'SR_TOOL="$root/$build_dir/sr" "$python" tests/stress/serving/main.py --seconds 600 {quoted(given)}']
+
+
 def examples(arguments, check=True):
     steps, given = built('python-package', needs=('setup', 'setup_examples')), (['--check'] if check else []) + arguments
     for name in ('sentence_embeddings', 'deepfm', 'din'):
@@ -78,6 +87,7 @@ SUITES = {
     'archives': (archives, 'damaged files of models, under AddressSanitizer'),
     'stress': (stress, '[--sanitize thread] 32 threads on modules that come and go'),
     'soak': (lambda a: in_python('tests/stress/soak.py --seconds 3600', a), 'clients of a batcher beside one that sends nonsense'),
+    'serving': (serving, '[--sanitize KIND] `sr serve` under load, beside mutated requests and clients that break off'),
     'conformance': (lambda a: [*built('tests/conformance/sr_bridge.so'), f'"$python" tests/conformance/main.py {quoted(a)}'],
                     "every operator of torch's own database"),
     'quantized': (lambda a: in_python('tests/python/exported/drawn_quantized.py', a), 'drawn int8 models of torchao and PT2E'),
@@ -88,7 +98,7 @@ SUITES = {
     'ray': (pytest_in('ray', 'tests/python/serving'), 'deployments on a cluster of Ray'),
 }
 # What `./dev test --long` adds: each in a separate process, and all of them even if one fails.
-LONG = ('test fuzz', 'test stress --seconds 600', 'test soak', 'test exhaustive', 'test conformance', 'test quantized --count 300',
+LONG = ('test fuzz', 'test stress --seconds 600', 'test soak', 'test serving', 'test exhaustive', 'test conformance', 'test quantized --count 300',
         'test examples', 'test ray', 'test clients', 'docs', 'test pages', 'package', 'package --isolated --without-json',
         'bench counts --destination build/instruction_counts_all.json')
 

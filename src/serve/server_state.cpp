@@ -40,8 +40,7 @@ std::vector<std::string> ServerState::versions(const std::string& name) const {
   return models->versions(name);
 }
 
-void ServerState::infer(InferRequest request, Deadline deadline, std::stop_token stop,
-                        const InferDone& done) const {
+void ServerState::infer(InferRequest request, Deadline deadline, std::stop_token stop, InferDone done) const {
   std::shared_ptr<ServedModel> found;
   try {
     found = model(request.model, request.version);
@@ -52,13 +51,13 @@ void ServerState::infer(InferRequest request, Deadline deadline, std::stop_token
   options.deadline = deadline;
   options.stop = std::move(stop);
   auto context = spans == nullptr ? std::nullopt : sampled_context(request.traceparent);
-  if (!context) return found->infer(std::move(request), std::move(options), done);
+  if (!context) return found->infer(std::move(request), std::move(options), std::move(done));
   auto traced = std::make_shared<TracedRequest>(
       TracedRequest{std::move(*context), found->config().name, found->config().version, {}});
   traced->trace.with_steps = true;
   options.trace = &traced->trace;
   found->infer(std::move(request), std::move(options),
-               [this, traced, done](std::variant<InferResponse, Failure> outcome) {
+               [this, traced, done = std::move(done)](std::variant<InferResponse, Failure> outcome) {
                  spans->write(traced->spans(std::get_if<Failure>(&outcome)));
                  done(std::move(outcome));
                });

@@ -43,7 +43,7 @@ struct ServerState {
   std::vector<std::string> versions(const std::string& name) const;
 
   // Calls `done` with the answer or the failure, here or on another thread.
-  void infer(InferRequest request, Deadline deadline, std::stop_token stop, const InferDone& done) const;
+  void infer(InferRequest request, Deadline deadline, std::stop_token stop, InferDone done) const;
   // Counts a request of the model that could not be read.
   void note_unread(const std::string& name, const std::string& version, Status status) const;
 

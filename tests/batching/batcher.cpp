@@ -135,6 +135,21 @@ TEST_CASE("a deadline or a stop token ends a request that waits, and no other", 
   for (const std::size_t index : {0, 1, 4}) CHECK(held.has_result(index));
 }
 
+TEST_CASE("a request is answered after one before it was dropped", "[batcher]") {
+  const StaticModule module = perceptron();
+  const at::Tensor x = at::randn({1, 20});
+  BatcherOptions options;
+  options.max_wait = 300ms;
+  const Batcher batcher(module, options);
+  CallOptions soon, later;
+  soon.deadline = CallOptions::Clock::now() + 50ms;
+  const auto dropped = batcher.submit({x}, {}, soon);
+  later.deadline = CallOptions::Clock::now() + 20s;
+  CHECK(batcher({x}, {}, later).toTensor().equal(module({x}).toTensor()));
+  REQUIRE(dropped->completed());
+  CHECK(dropped->hasError());
+}
+
 TEST_CASE("the destructor waits for requests that were submitted", "[batcher]") {
   const StaticModule module = perceptron();
   std::vector<c10::intrusive_ptr<c10::ivalue::Future>> futures;

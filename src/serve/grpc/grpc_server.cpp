@@ -79,7 +79,7 @@ Deadline deadline_of(const grpc::CallbackServerContext& context) {
 }
 
 void infer(const ServerState& state, const grpc::CallbackServerContext& context,
-           const ModelInferRequest& message, std::stop_token stop, const InferDone& done) {
+           const ModelInferRequest& message, std::stop_token stop, InferDone done) {
   InferRequest request;
   try {
     // gRPC keeps the message until the call has ended, which is after `done`.
@@ -89,7 +89,7 @@ void infer(const ServerState& state, const grpc::CallbackServerContext& context,
     state.note_unread(message.model_name(), message.model_version(), error.status());
     return done(Failure{error.status(), error.what()});
   }
-  state.infer(std::move(request), deadline_of(context), std::move(stop), done);
+  state.infer(std::move(request), deadline_of(context), std::move(stop), std::move(done));
 }
 
 // Counts a request as active while it exists.

@@ -1,6 +1,7 @@
 #include "http_api.hpp"
 
 #include <charconv>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,9 @@ namespace {
 // The parts of a path between its slashes, decoded. Throws RequestError for a wrong escape.
 std::vector<std::string> parts_of(std::string_view target) {
   target = target.substr(0, target.find('?'));
-  std::vector<std::string> parts(1);
+  std::vector<std::string> parts;
+  parts.reserve(8);
+  parts.emplace_back();
   for (std::size_t i = 0; i < target.size(); ++i) {
     if (target[i] == '/') {
       if (!parts.back().empty()) parts.emplace_back();
@@ -75,7 +78,7 @@ std::size_t json_bytes_of(const HttpRequest& request) {
   const char* const end = request.json_bytes.data() + request.json_bytes.size();
   if (std::from_chars(request.json_bytes.data(), end, bytes).ptr != end || bytes > request.body->size()) {
     throw RequestError(Status::invalid, "The header Inference-Header-Content-Length is '" +
-                                            request.json_bytes + "', but the body has " +
+                                            std::string(request.json_bytes) + "', but the body has " +
                                             std::to_string(request.body->size()) + " bytes.");
   }
   return bytes;
@@ -98,8 +101,8 @@ void infer(const ServerState& state, const std::string& model, const std::string
   Deadline deadline = Deadline::max();
   try {
     if (!request.encoding.empty() && request.encoding != "identity") {
-      throw RequestError(Status::invalid, "The body has the Content-Encoding '" + request.encoding +
-                                              "', but it has to have none.");
+      throw RequestError(Status::invalid, "The body has the Content-Encoding '" +
+                                              std::string(request.encoding) + "', but it has to have none.");
     }
     if (!request.timeout.empty()) deadline = deadline_of(request.timeout);
     *body = parse_infer_body(request.body, json_bytes_of(request));
@@ -119,7 +122,7 @@ void infer(const ServerState& state, const std::string& model, const std::string
 
 HttpResponse not_found(const HttpRequest& request) {
   return error_response(
-      {Status::not_found, "There is nothing at " + request.target +
+      {Status::not_found, "There is nothing at " + std::string(request.target) +
                               ". The paths are those of the Open Inference Protocol, such as "
                               "/v2/models/NAME/infer."});
 }
@@ -130,7 +133,7 @@ HttpResponse when_ready(bool is_ready, const char* why) {
 }
 
 // Answers, or returns false if there is no such path. `parts` is the path behind /v2.
-bool route(const ServerState& state, const HttpRequest& request, const std::vector<std::string>& parts,
+bool route(const ServerState& state, const HttpRequest& request, std::span<const std::string> parts,
            std::stop_token stop, HttpDone& done) {
   const bool gets = request.method == "GET" || request.method == "HEAD";
   const auto answer = [&](bool is_right_method, const char* method, const auto& make) {
@@ -138,8 +141,8 @@ bool route(const ServerState& state, const HttpRequest& request, const std::vect
       done(make());
     } else {
       HttpResponse response =
-          error_response({Status::invalid, request.method + " is not the method of " + request.target +
-                                               ", which is " + method + "."});
+          error_response({Status::invalid, std::string(request.method) + " is not the method of " +
+                                               std::string(request.target) + ", which is " + method + "."});
       response.status = 405;
       response.allow = method;
       done(std::move(response));
@@ -224,7 +227,7 @@ void handle(const ServerState& state, const HttpRequest& request, std::stop_toke
     if (parts.size() == 1 && parts[0] == "metrics" && request.method == "GET")
       return done({200, metrics_text(state), "text/plain; version=0.0.4"});
     if (parts.empty() || parts[0] != "v2" ||
-        !route(state, request, {parts.begin() + 1, parts.end()}, std::move(stop), done))
+        !route(state, request, std::span(parts).subspan(1), std::move(stop), done))
       done(not_found(request));
   } catch (...) {
     done(error_response(failure_of(std::current_exception())));

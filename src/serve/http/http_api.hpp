@@ -11,10 +11,11 @@
 
 namespace sr::serve {
 
+// The texts have to exist until `handle` returns.
 struct HttpRequest {
-  std::string method, target;  // "GET", "/v2/health/live"
+  std::string_view method, target;  // "GET", "/v2/health/live"
   // Headers; empty if they are not there.
-  std::string authorization, timeout, json_bytes, encoding, traceparent;
+  std::string_view authorization, timeout, json_bytes, encoding, traceparent;
   std::shared_ptr<const std::string> body;
 };
 

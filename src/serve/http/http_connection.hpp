@@ -1,9 +1,12 @@
 // One connection of a client: reads requests and writes their answers, one after the other.
 #pragma once
 
+#include <array>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream_base.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
@@ -14,6 +17,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <sys/socket.h>
 #include <utility>
 
@@ -117,18 +121,19 @@ class HttpConnection final : public IdleConnections::Member,
   void take_request() {
     expire_never();  // while the model runs
     auto& message = parser_->get();
-    const auto header = [&](auto name) { return std::string(message[name]); };
+    const auto text = [](beast::string_view view) { return std::string_view(view.data(), view.size()); };
+    const auto header = [&](auto name) { return text(message[name]); };
     keeps_alive_ = message.keep_alive();
     is_head_ = message.method() == http::verb::head;
-    HttpRequest request{std::string(message.method_string()),
-                        std::string(message.target()),
+    HttpRequest request{text(message.method_string()),
+                        text(message.target()),
                         header(http::field::authorization),
                         header("grpc-timeout"),
                         header("Inference-Header-Content-Length"),
                         header(http::field::content_encoding),
                         header("traceparent"),
                         std::make_shared<const std::string>(std::move(message.body()))};
-    stop_ = std::stop_source();
+    if (stop_.stop_requested()) stop_ = std::stop_source();
     is_answered_ = false;
     handle(state_, request, stop_.get_token(), [self = this->shared_from_this()](HttpResponse response) {
       auto& stream = self->stream_;
@@ -161,24 +166,35 @@ class HttpConnection final : public IdleConnections::Member,
     is_answered_ = true;
     if (watches_) lowest().socket().cancel();
     watches_ = false;
-    reply_.emplace(http::status(response.status), 11);
-    reply_->set(http::field::content_type, response.type);
-    if (response.json_bytes != 0)
-      reply_->set("Inference-Header-Content-Length", std::to_string(response.json_bytes));
-    if (response.allow != nullptr) reply_->set(http::field::allow, response.allow);
-    if (response.status == 401) reply_->set(http::field::www_authenticate, "Bearer");
-    reply_->keep_alive(keeps_alive_ && !state_.draining);
-    reply_->body() = std::move(response.body);
-    reply_->prepare_payload();
-    if (is_head_) reply_->body().clear();
+    stays_open_ = keeps_alive_ && !state_.draining;
+    head_ = head_of(response);
+    body_ = std::move(response.body);
+    if (is_head_) body_.clear();
     expire_later();
-    http::async_write(stream_, *reply_,
-                      [self = this->shared_from_this()](beast::error_code error, std::size_t) {
-                        self->end_request();
-                        if (!error && self->reply_->keep_alive()) return self->read();
-                        self->close();
-                        if (!error && self->is_refused_) self->drop_rest();
-                      });
+    boost::asio::async_write(stream_, std::array{boost::asio::buffer(head_), boost::asio::buffer(body_)},
+                             [self = this->shared_from_this()](beast::error_code error, std::size_t) {
+                               self->end_request();
+                               if (!error && self->stays_open_) return self->read();
+                               self->close();
+                               if (!error && self->is_refused_) self->drop_rest();
+                             });
+  }
+
+  // Beast's serializer would take as long as all else that happens here to a small answer.
+  std::string head_of(const HttpResponse& response) const {
+    const auto reason = http::obsolete_reason(http::status(response.status));
+    std::string head = "HTTP/1.1 " + std::to_string(response.status) + ' ';
+    head.append(reason.data(), reason.size());
+    const auto add = [&](const char* name, std::string_view value) {
+      (((head += "\r\n") += name) += ": ") += value;
+    };
+    add("Content-Type", response.type);
+    if (response.json_bytes != 0) add("Inference-Header-Content-Length", std::to_string(response.json_bytes));
+    if (response.allow != nullptr) add("Allow", response.allow);
+    if (response.status == 401) add("WWW-Authenticate", "Bearer");
+    if (!stays_open_) add("Connection", "close");
+    add("Content-Length", std::to_string(response.body.size()));
+    return head += "\r\n\r\n";
   }
 
   // Answers a request that is too large or is not HTTP, and closes the connection: where the next request
@@ -238,10 +254,10 @@ class HttpConnection final : public IdleConnections::Member,
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::empty_body>> answer_;
-  std::optional<http::response<http::string_body>> reply_;
+  std::string head_, body_;  // of the answer
   std::stop_source stop_;
   bool keeps_alive_ = false, is_head_ = false, is_answered_ = false, watches_ = false, is_counted_ = false,
-       is_refused_ = false;
+       is_refused_ = false, stays_open_ = false;
 };
 
 }  // namespace sr::serve

@@ -1,6 +1,7 @@
 #include "infer_body.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -21,9 +22,8 @@ constexpr std::size_t kDeepest = 64;
   throw RequestError(Status::invalid, sentence);
 }
 
-// Follows a request without a tree of it: numbers of `data` go to their lists as they are read.
-class InferReader : public nlohmann::json_sax<Json> {
- public:
+// The JSON of a request.
+struct InferHead {
   struct Input {
     std::string name, datatype;
     std::vector<std::int64_t> shape;
@@ -31,10 +31,13 @@ class InferReader : public nlohmann::json_sax<Json> {
     std::optional<std::int64_t> binary_size;
     bool has_shape = false, has_data = false;
   };
-
   std::vector<Input> inputs;
   InferBody body;
+};
 
+// Follows a request without a tree of it: numbers of `data` go to their lists as they are read.
+class InferReader : public nlohmann::json_sax<Json>, public InferHead {
+ public:
   bool null() override {
     if (in_data()) inputs.back().data.add(std::numeric_limits<double>::quiet_NaN());
     return true;
@@ -147,7 +150,42 @@ class InferReader : public nlohmann::json_sax<Json> {
   std::optional<bool> output_is_binary_;
 };
 
-WireTensor tensor_of(InferReader::Input& input, std::string_view binary, std::size_t& at,
+std::shared_ptr<const InferHead> read_head(std::string_view json) {
+  auto reader = std::make_shared<InferReader>();
+  Json::sax_parse(json.begin(), json.end(), reader.get());
+  if (reader->inputs.empty()) refuse("The body has no inputs.");
+  return reader;
+}
+
+// The last heads of requests whose tensors are bytes: a client sends the same head again and again, and
+// reading it costs more than a small model. Belongs to one thread.
+class RecentHeads {
+ public:
+  // Throws RequestError.
+  std::shared_ptr<const InferHead> find(std::string_view json) {
+    for (const Entry& entry : entries_) {
+      if (entry.json == json) return entry.head;
+    }
+    std::shared_ptr<const InferHead> head = read_head(json);
+    if (json.size() <= kLongest) {
+      entries_[next_] = {std::string(json), head};
+      next_ = (next_ + 1) % entries_.size();
+    }
+    return head;
+  }
+
+ private:
+  static constexpr std::size_t kLongest = 4096, kEntries = 16;
+
+  struct Entry {
+    std::string json;  // empty: none
+    std::shared_ptr<const InferHead> head;
+  };
+  std::array<Entry, kEntries> entries_;
+  std::size_t next_ = 0;
+};
+
+WireTensor tensor_of(const InferHead::Input& input, std::string_view binary, std::size_t& at,
                      const std::shared_ptr<const std::string>& body) {
   if (input.name.empty()) refuse("An input has no name.");
   if (!input.has_shape) refuse("The input '" + input.name + "' has no shape.");
@@ -177,29 +215,36 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 std::string json_string(std::string_view text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const auto is_plain = [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; };
+  if (!std::ranges::all_of(text, is_plain))
+    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string quoted;
+  quoted.reserve(text.size() + 2);
+  return ((quoted += '"') += text) += '"';
 }
 
 InferBody parse_infer_body(const std::shared_ptr<const std::string>& body, std::size_t json_bytes) {
-  InferReader reader;
-  const auto begin = body->begin();
-  Json::sax_parse(begin, begin + static_cast<std::ptrdiff_t>(json_bytes), &reader);
-  if (reader.inputs.empty()) refuse("The body has no inputs.");
+  const std::string_view json = std::string_view(*body).substr(0, json_bytes);
   const std::string_view binary = std::string_view(*body).substr(json_bytes);
+  static thread_local RecentHeads recent;
+  const std::shared_ptr<const InferHead> head = binary.empty() ? read_head(json) : recent.find(json);
+  InferBody read = head->body;
   std::size_t at = 0;
-  for (InferReader::Input& input : reader.inputs)
-    reader.body.request.inputs.push_back(tensor_of(input, binary, at, body));
+  for (const InferHead::Input& input : head->inputs)
+    read.request.inputs.push_back(tensor_of(input, binary, at, body));
   if (at != binary.size()) {
     refuse("Behind the JSON are " + std::to_string(binary.size() - at) +
            " bytes that belong to no input. Give them by binary_data_size.");
   }
-  return std::move(reader.body);
+  return read;
 }
 
 std::string write_infer_body(const InferResponse& response, const InferBody& request,
                              std::size_t& json_bytes) {
-  std::string json = "{\"model_name\":" + json_string(response.model) +
-                     ",\"model_version\":" + json_string(response.version);
+  std::string json;
+  json.reserve(500);
+  ((json += "{\"model_name\":") += json_string(response.model)) += ",\"model_version\":";
+  json += json_string(response.version);
   if (!response.id.empty()) json += ",\"id\":" + json_string(response.id);
   json += ",\"outputs\":[";
   std::vector<std::string_view> behind;

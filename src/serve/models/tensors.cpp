@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/Functions.h>
 
 namespace sr::serve {
@@ -34,15 +35,15 @@ std::string_view datatype_of(c10::ScalarType dtype) {
 
 at::Tensor tensor_of(const WireTensor& wire) {
   const c10::ScalarType dtype = std::ranges::find(kDtypes, wire.datatype, &Dtype::first)->second;
-  const auto options = at::device(at::kCPU).dtype(dtype);
   const std::string_view bytes = wire.bytes;
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % c10::elementSize(dtype) == 0;
   if (is_aligned && !bytes.empty() && dtype != c10::ScalarType::Bool) {
     // LibTorch has no tensors of constant bytes. A model that writes its arguments writes the request's.
     return at::from_blob(
-        const_cast<char*>(bytes.data()), wire.shape, [owner = wire.owner](void*) {}, options);
+        const_cast<char*>(bytes.data()), wire.shape, [owner = wire.owner](void*) {},
+        at::device(at::kCPU).dtype(dtype));
   }
-  at::Tensor tensor = at::empty(wire.shape, options);
+  at::Tensor tensor = at::detail::empty_cpu(wire.shape, dtype);
   auto* const to = static_cast<char*>(tensor.mutable_data_ptr());
   if (dtype == c10::ScalarType::Bool) {  // any byte but 0 is true; LibTorch's kernels trust in 0 and 1
     std::ranges::transform(bytes, to, [](char byte) { return static_cast<char>(byte != 0 ? 1 : 0); });

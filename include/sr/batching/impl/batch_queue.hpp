@@ -261,6 +261,7 @@ SR_INLINE void BatchQueue::drop_ended(Lock& lock) {
   }
   if (ended.empty()) return;
   figures_.cancelled += ended.size();
+  wake_head();
   lock.unlock();
   for (const std::unique_ptr<Request>& request : ended) complete(*request);
   ended.clear();
