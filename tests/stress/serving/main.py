@@ -94,14 +94,17 @@ def main():
             while time.monotonic() < until and server.process.poll() is None:
                 samples.append(resident(server.process))
                 time.sleep(min(1, args.seconds / 50))
-            seen = [reports.get(timeout=120) for _ in processes]
             status = server.process.poll()
-            problems = [f'the server ended with status {status}'] if status is not None else []
+            if status is None:
+                seen = [reports.get(timeout=120) for _ in processes]
+            else:
+                print(f'serving: the server ended with status {status} after {len(samples)} samples', file=sys.stderr)
+                print(*(event['message'] for event in server.events if event['event'] == 'text'), sep='\n', file=sys.stderr)
+                for process in processes:
+                    process.kill()
+                return True
             ended = server.stop()
-            if status is None and ended != 0:
-                problems.append(f'the server ended with status {ended} after SIGTERM')
-            if problems:
-                problems += [event['message'] for event in server.events if event['event'] == 'text']
+            problems = [f'the server ended with status {ended} after SIGTERM'] if ended != 0 else []
     # After a third the allocators and the plans have what they need.
     settled = samples[len(samples) // 3:]
     part = max(1, len(settled) // 5)

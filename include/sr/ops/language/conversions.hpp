@@ -12,6 +12,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/native/Resize.h>
 
+#include <sr/ops/language/number_step.hpp>
 #include <sr/ops/language/numbers.hpp>
 #include <sr/registry/op.hpp>
 
@@ -170,23 +171,37 @@ struct ToList {
 
 namespace registered {
 
-inline const Native<"aten::Bool.Tensor(Tensor a) -> bool", BoolOfTensor> bool_of_tensor;
+inline const Native<"aten::Bool.Tensor(Tensor a) -> bool", BoolOfTensor,
+                    Lower<&replay::lower::read_number<bool>>>
+    bool_of_tensor;
 inline const Native<"aten::Bool.int(int a) -> bool", Converted<std::int64_t, bool>> bool_of_int;
 inline const Native<"aten::Bool.float(float a) -> bool", Converted<double, bool>> bool_of_float;
-inline const Native<"aten::Int.Tensor(Tensor a) -> int", NumberOfTensor<std::int64_t>> int_of_tensor;
+inline const Native<"aten::Int.Tensor(Tensor a) -> int", NumberOfTensor<std::int64_t>,
+                    Lower<&replay::lower::read_number<std::int64_t>>>
+    int_of_tensor;
 inline const Native<"aten::Int.bool(bool a) -> int", Converted<bool, std::int64_t>> int_of_bool;
 inline const Native<"aten::Int.float(float a) -> int", Converted<double, std::int64_t>> int_of_float;
 inline const Native<"aten::Int.Scalar(Scalar a) -> int", IntOfScalar> int_of_scalar;
 inline const Native<"aten::Int.str(str a) -> int", IntOfString> int_of_string;
-inline const Native<"aten::Float.Tensor(Tensor a) -> float", NumberOfTensor<double>> float_of_tensor;
+inline const Native<"aten::Float.Tensor(Tensor a) -> float", NumberOfTensor<double>,
+                    Lower<&replay::lower::read_number<double>>>
+    float_of_tensor;
 inline const Native<"aten::Float.int(int a) -> float", Converted<std::int64_t, double>> float_of_int;
 inline const Native<"aten::Float.bool(bool a) -> float", Converted<bool, double>> float_of_bool;
 inline const Native<"aten::Float.Scalar(Scalar a) -> float", FloatOfScalar> float_of_scalar;
 inline const Native<"aten::Float.str(str a) -> float", FloatOfString> float_of_string;
-inline const Native<"aten::IntImplicit(Tensor a) -> int", ImplicitNumber<std::int64_t>> implicit_int;
-inline const Native<"aten::FloatImplicit(Tensor a) -> float", ImplicitNumber<double>> implicit_float;
-inline const Native<"aten::ScalarImplicit(Tensor a) -> Scalar", ImplicitScalar> implicit_scalar;
-inline const Native<"aten::item(Tensor self) -> Scalar", ScalarOfTensor> item;
+inline const Native<"aten::IntImplicit(Tensor a) -> int", ImplicitNumber<std::int64_t>,
+                    Lower<&replay::lower::read_number<std::int64_t>>>
+    implicit_int;
+inline const Native<"aten::FloatImplicit(Tensor a) -> float", ImplicitNumber<double>,
+                    Lower<&replay::lower::read_number<double>>>
+    implicit_float;
+inline const Native<"aten::ScalarImplicit(Tensor a) -> Scalar", ImplicitScalar,
+                    Lower<&replay::lower::read_number<replay::lower::NumberOfDtype>>>
+    implicit_scalar;
+inline const Native<"aten::item(Tensor self) -> Scalar", ScalarOfTensor,
+                    Lower<&replay::lower::read_number<replay::lower::NumberOfDtype>>>
+    item;
 inline const NodeOp<"prim::NumToTensor", NumberToTensor, NodeKind::out_variant> number_to_tensor;
 inline const NodeOp<"prim::tolist", ToList> to_list;
 

@@ -101,7 +101,9 @@ class ProgramBuilder {
     const std::size_t before = lowering_.drafts().size();
     const bool writes =
         node.role == Role::interpreted && !node.changed.empty() && node.processed->sub_blocks.empty();
-    const bool runs_kernel = (node.role == Role::compute || writes) && lower_to_kernels(node);
+    const bool runs_kernel = reads_number(node)
+                                 ? lower_number(node)
+                                 : (node.role == Role::compute || writes) && lower_to_kernels(node);
     remark(i, runs_kernel);
     if (writes && !runs_kernel && !node.twin.empty())
       throw InternalError("No kernel writes the rows of a variable.");
@@ -158,6 +160,17 @@ class ProgramBuilder {
     // generator would shift the sequence.
     is_foreign_ |= node.foreign;
     fails_after_run_once_ |= program_->may_draw_again && is_foreign_;
+  }
+
+  // True if the node turns a tensor into a number that data decide.
+  static bool reads_number(const TracedNode& node) {
+    return node.role == Role::interpreted && node.processed->sub_blocks.empty() && node.changed.empty() &&
+           node.outputs.size() == 1 && node.dynamic_outputs[0] != kNone && !node.inputs.empty() &&
+           node.inputs[0].isTensor();
+  }
+  bool lower_number(const TracedNode& node) {
+    const OperatorParts spec = registry().operator_of(key_of(*node.processed->node));
+    return spec.to_kernel != nullptr && spec.to_kernel(lowering_, node);
   }
 
   bool lower_to_kernels(const TracedNode& node) {
@@ -257,6 +270,11 @@ class ProgramBuilder {
     program_->has_derived = !program_->derived.empty();
     program_->values.resize(trace_.value_count);
     program_->tensors.resize(storages.size());
+    if (trace_.is_of_block) {
+      program_->results.reuse = Results::Reuse::of_last_two;
+    } else if (content_.options.memory.manage_outputs && trace_.changed_containers.empty()) {
+      program_->results.reuse = Results::Reuse::of_last;
+    }
     SizeValues recorded;
     program_->settle(recorded);
   }
@@ -334,9 +352,6 @@ inline std::unique_ptr<Program> build_program(const PreparedModule& content, con
       }
     }
     program->state = std::move(state);
-    // The results of a block may become elements of the caller's lists.
-    program->results.recycles =
-        content.options.memory.manage_outputs && trace.changed_containers.empty() && !trace.is_of_block;
     if (!program->bailout.empty()) return program;
     program->planned = program->requests;
     program->layout = lay_out(content, planner, program->planned);

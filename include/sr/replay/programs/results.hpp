@@ -37,11 +37,14 @@ class Results {
   std::vector<DirectResult> direct;  // depth first, when each can be written where the caller says
 
   bool has_literals = false;  // some of these are copies of literals
-  bool recycles = false;      // reuses tensors of the last call that have no other holder, nor their storages
+  // Tensors are used again when they have no other holder, nor their storages: of the last call, or of one of
+  // the last two, because an iteration of a loop reads what the one before has returned.
+  enum class Reuse : std::uint8_t { never, of_last, of_last_two };
+  Reuse reuse = Reuse::never;
 
   // Allocates the storages of the results, and enters their addresses in the table of bases.
   void prepare(std::byte** bases) {
-    if (recycles) {
+    if (recycles_) {
       recycle(bases);
     } else {
       allocate(bases);
@@ -115,6 +118,7 @@ class Results {
       const ResultTensor& tensor = tensors[result.tensor];
       result.settle(tensor, fresh[tensor.from].bytes, plain_keys());
     }
+    settle_reuse();
   }
 
   // Must be called when all else is set: finds whether all tensors can be written into the caller's buffers.
@@ -151,10 +155,32 @@ class Results {
   }
 
   void release() noexcept {
-    if (!recycles) storages_.clear();
+    if (!recycles_) storages_.clear();
+  }
+
+  // Keeps no tensor that the caller of the model, or its state, holds now: a tensor that a block has returned
+  // then has as many holders as in the interpreter.
+  void end_call() {
+    if (!recycles_) return;
+    for (int i = 0; i < 2; ++i) {
+      drop_taken();
+      swap_calls();
+    }
   }
 
  private:
+  // What a block returns stays allocated between calls only if it is small.
+  static constexpr std::size_t kMostOfBlock = 64 * 1024;
+
+  void settle_reuse() {
+    std::size_t bytes = 0;
+    for (const FreshStorage& each : fresh) bytes += each.bytes;
+    recycles_ = reuse == Reuse::of_last || (reuse == Reuse::of_last_two && bytes <= kMostOfBlock);
+    if (recycles_) return;
+    for (auto* const storages : {&storages_, &other_storages_}) storages->clear();
+    for (auto* const kept : {&kept_, &other_kept_}) kept->clear();
+  }
+
   void allocate(std::byte** bases) {
     storages_.resize(fresh.size());
     for (std::size_t i = 0; i < fresh.size(); ++i) {
@@ -170,16 +196,29 @@ class Results {
   }
 
   void recycle(std::byte** bases) {
+    if (reuse == Reuse::of_last_two) swap_calls();
     storages_.resize(fresh.size());
     kept_.resize(tensors.size());
+    drop_taken();
     for (std::size_t i = 0; i < fresh.size(); ++i) {
-      if (!is_free(i)) {
-        storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
-        for (std::size_t t = 0; t < tensors.size(); ++t) {
-          if (tensors[t].kind == ResultTensor::From::fresh && tensors[t].from == i) kept_[t] = at::Tensor();
-        }
-      }
+      if (!storages_[i]) storages_[i] = c10::Storage(fresh_storage(fresh[i].bytes));
       set_base(i, bases, static_cast<std::byte*>(storages_[i].unsafeGetStorageImpl()->mutable_data()));
+    }
+  }
+
+  void swap_calls() {
+    storages_.swap(other_storages_);
+    kept_.swap(other_kept_);
+  }
+
+  // Lets go of the tensors that have another holder, or whose storages have one.
+  void drop_taken() {
+    for (std::size_t i = 0; i < storages_.size(); ++i) {
+      if (is_free(i)) continue;
+      storages_[i] = c10::Storage();
+      for (std::size_t t = 0; t < tensors.size(); ++t) {
+        if (tensors[t].kind == ResultTensor::From::fresh && tensors[t].from == i) kept_[t] = at::Tensor();
+      }
     }
   }
 
@@ -231,12 +270,12 @@ class Results {
     const ResultTensor& wanted = tensors[t];
     switch (wanted.kind) {
       case ResultTensor::From::fresh:
-        if (recycles && kept_[t].defined()) return kept_[t];
+        if (recycles_ && kept_[t].defined()) return kept_[t];
         {
           at::Tensor tensor = tensor_on(
-              recycles || !wanted.is_alone ? storages_[wanted.from] : std::move(storages_[wanted.from]),
+              recycles_ || !wanted.is_alone ? storages_[wanted.from] : std::move(storages_[wanted.from]),
               wanted.dtype, wanted.sizes, wanted.strides, wanted.offset);
-          if (recycles) kept_[t] = tensor;
+          if (recycles_) kept_[t] = tensor;
           return tensor;
         }
       case ResultTensor::From::argument:
@@ -302,8 +341,9 @@ class Results {
     return {};
   }
 
-  std::vector<c10::Storage> storages_;
-  std::vector<at::Tensor> kept_, built_;
+  std::vector<c10::Storage> storages_, other_storages_;  // of this call and of the one before
+  std::vector<at::Tensor> kept_, other_kept_, built_;
+  bool recycles_ = false;  // in this call
   std::vector<c10::IValue> values_;
 };
 

@@ -48,12 +48,19 @@ class ReplayedBlock {
 
   // See BlockCalls.
   bool run(Frame& frame) {
+    has_run_ = true;
     const Held held{*this};
     take_inputs(frame);
     if (entry_.changes_lists && has_aliases()) return false;
     Program* const program = programs_.find(args_);
     if (program == nullptr) return record(frame);
     return (!program->changes_arguments || begin_writes(*program)) && replay(*program, frame);
+  }
+
+  // See Results.
+  void end_call() {
+    if (!std::exchange(has_run_, false)) return;
+    programs_.table().each_program([](Program& program) { program.results.end_call(); });
   }
 
   void take(std::shared_ptr<const WeightSet> weights) {
@@ -234,7 +241,7 @@ class ReplayedBlock {
   Entry entry_;
   Misses misses_;
   std::uint64_t replayed_ = 0;
-  bool times_steps_ = false;
+  bool times_steps_ = false, has_run_ = false;
   std::vector<c10::IValue> last_numbers_;    // by input, of the last run without a program
   RuntimePrograms programs_;                 // which refers to services_
   std::vector<c10::IValue> args_, numbers_;  // of the run

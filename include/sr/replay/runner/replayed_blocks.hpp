@@ -30,9 +30,16 @@ class ReplayedBlocks final : public BlockCalls {
   ReplayedBlocks& operator=(const ReplayedBlocks&) = delete;
 
   bool run(Frame& frame, std::uint32_t block) override {
+    has_run_ = true;
     auto known = blocks_.find(block);
     if (known == blocks_.end()) known = blocks_.emplace(block, make(block)).first;
     return known->second != nullptr && known->second->run(frame);
+  }
+
+  // Must be called when a call that may have run blocks has its results.
+  [[gnu::always_inline]] void end_call() {
+    if (has_run_) [[unlikely]]
+      end_blocks();
   }
 
   // See Replayer::time_steps.
@@ -59,6 +66,13 @@ class ReplayedBlocks final : public BlockCalls {
   }
 
  private:
+  [[gnu::noinline]] void end_blocks() {
+    has_run_ = false;
+    for (const auto& [index, block] : blocks_) {
+      if (block != nullptr) block->end_call();
+    }
+  }
+
   // Returns null if the nodes of the block have to run one by one. Also returns null if the block calls no
   // operator on tensors, because replaying it would save nothing.
   std::unique_ptr<ReplayedBlock> make(std::uint32_t block) {
@@ -74,7 +88,7 @@ class ReplayedBlocks final : public BlockCalls {
   const PreparedModule* content_;
   std::shared_ptr<const WeightSet> weights_;
   const memory::PlannerOps* planner_;
-  bool times_steps_ = false;
+  bool times_steps_ = false, has_run_ = false;
   std::map<std::uint32_t, std::unique_ptr<ReplayedBlock>> blocks_;  // by index, once they have run
 };
 

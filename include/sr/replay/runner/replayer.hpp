@@ -130,6 +130,7 @@ class Replayer {
     program.results.prepare(program.bases.data());
     program.set_derived_bases();
     Context context = context_of(program, call);
+    const EndOfBlocks end{blocks_};
     const ReleaseResults release{{program}};
     execute(program, context, args, call);
     c10::IValue result = program.results.build(context, args);
@@ -167,6 +168,7 @@ class Replayer {
     program.set_derived_bases();
     sr::detail::count_writes(outputs);
     Context context = context_of(program, call);
+    const EndOfBlocks end{blocks_};
     const ReleaseValues release{program};
     execute(program, context, args, call);
     then(context);
@@ -224,6 +226,7 @@ class Replayer {
     }
     program.results.copy_literals(program.bases.data());
     Context context = context_of(program, nullptr);
+    const EndOfBlocks end{blocks_};
     const ReleaseValues release{program};
     execute(program, context, args, nullptr);
   }
@@ -265,6 +268,11 @@ class Replayer {
   }
 
  private:
+  struct EndOfBlocks {
+    ReplayedBlocks& blocks;
+    [[gnu::always_inline]] ~EndOfBlocks() { blocks.end_call(); }
+  };
+
   [[gnu::always_inline]] Context context_of(Program& program, const CallOptions* call) {
     return {program.bases.data(), &program.values, &program.tensors, call, &services_, program.bases.size()};
   }
