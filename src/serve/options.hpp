@@ -15,7 +15,8 @@ struct ServeOptions {
   std::string host = "127.0.0.1";   // of both ports
   int http_port = 8000, grpc_port = 8001;  // 0: any that is free; -1: none
   std::string unix_socket;                 // of HTTP; empty: none
-  int threads = 0;               // that answer requests; 0: as many as the process may use processors
+  int threads = 0;  // that answer requests; 0: as many as the process may use processors
+  double spin = 0;  // microseconds that a single thread looks for more requests by HTTP before it sleeps
   std::string certificate, key;  // PEM files for TLS on both ports; empty: no TLS
   std::string token_file;        // holds the bearer token that requests must have; empty: none
   std::string traces;            // file for the spans of requests that are traced; empty: none

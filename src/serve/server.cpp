@@ -85,10 +85,10 @@ class Server {
       if (!error) drain();
     });
     wait_for_reload();
-    for (int i = 1; i < threads_; ++i) threads.emplace_back([this] { context_.run(); });
+    for (int i = 1; i < threads_; ++i) threads.emplace_back([this] { run_events(); });
     // Health is answered while models are loaded.
     std::jthread loading([this] { load(); });
-    context_.run();
+    run_events();
     loading.join();
     threads.clear();
     workers_.join();
@@ -98,6 +98,23 @@ class Server {
   }
 
  private:
+  // Waking a thread costs more than a small model. With --spin, a thread that has answered asks the kernel
+  // for events for a while before it sleeps.
+  void run_events() {
+    if (options_.spin == 0) {
+      context_.run();
+      return;
+    }
+    const auto spin = std::chrono::duration<double, std::micro>(options_.spin);
+    while (!context_.stopped()) {
+      context_.run_one();
+      Clock::time_point last = Clock::now();
+      while (Clock::now() - last < spin) {
+        if (context_.poll() != 0) last = Clock::now();
+      }
+    }
+  }
+
   void load() {
     try {
       models_.load();

@@ -140,6 +140,11 @@ void add_serve(CLI::App& tool, serve::ServeOptions& options) {
   app->add_option("--threads", options.threads, "Threads that answer requests; 0: one for each processor")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  app->add_option(
+         "--spin", options.spin,
+         "With --threads 1: microseconds to look for the next request by HTTP before the thread sleeps")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   app->add_option("--certificate", options.certificate, "PEM file of a certificate: both ports use TLS")
       ->type_name("FILE");
   app->add_option("--key", options.key, "PEM file of its key")->type_name("FILE");

@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -257,6 +258,25 @@ def test_a_unix_socket(folder, tmp_path):
             done = subprocess.run(['curl', '-s', '--fail', '--unix-socket', path, 'http://localhost/v2/models/echo/ready'], check=True)
             assert done.returncode == 0
             server.process.kill()
+
+
+def test_a_thread_that_spins(folder, models):
+    x, ids = torch.rand(3, 16), torch.arange(3)
+    with served.serving(f'ranking={folder / "ranking.pt2"}', '--spin', '300', '--threads', '1') as server:
+        for _ in range(50):
+            status, body = server.infer('ranking', {'x': x, 'ids': ids})
+            assert status == 200
+            torch.testing.assert_close(served.tensors(body)['output_0'], models['ranking'](x, ids)[0])
+        time.sleep(0.1)
+        before = cpu_seconds(server.process)
+        time.sleep(1)
+        assert cpu_seconds(server.process) - before < 0.5  # without requests, it sleeps
+        assert server.stop() == 0
+
+
+def cpu_seconds(process):
+    fields = pathlib.Path(f'/proc/{process.pid}/stat').read_text().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
 def test_slow_clients_and_too_many(folder):
