@@ -136,7 +136,7 @@ class Check {
       return;
     for (int more = 0; more < 5 && !program_.writes_attributes; ++more) {
       for (std::size_t a = 0; a < args.size(); ++a) {
-        if (!has_same_bytes(args[a], inputs_[i][a])) return;
+        if (!is_unchanged(args[a], inputs_[i][a])) return;
       }
       for (const at::Tensor& output : outputs)
         std::memset(output.storage().mutable_data(), 0x5A, output.storage().nbytes());
@@ -144,14 +144,16 @@ class Check {
     }
   }
 
-  static bool has_same_bytes(const c10::IValue& value, const c10::IValue& original) {
+  static bool is_unchanged(const c10::IValue& value, const c10::IValue& original) {
     if (value.isIntList()) return value.toIntVector() == original.toIntVector();
-    std::vector<c10::Storage> storages, originals;
-    each_tensor(value, [&](const at::Tensor& tensor) { storages.push_back(tensor.storage()); });
-    each_tensor(original, [&](const at::Tensor& tensor) { originals.push_back(tensor.storage()); });
-    return std::ranges::equal(storages, originals, [](const c10::Storage& a, const c10::Storage& b) {
-      return a.nbytes() == b.nbytes() &&
-             (a.nbytes() == 0 || std::memcmp(a.data(), b.data(), a.nbytes()) == 0);
+    std::vector<at::Tensor> tensors, originals;
+    each_tensor(value, [&](const at::Tensor& tensor) { tensors.push_back(tensor); });
+    each_tensor(original, [&](const at::Tensor& tensor) { originals.push_back(tensor); });
+    // A list may hold another tensor now.
+    return std::ranges::equal(tensors, originals, [](const at::Tensor& a, const at::Tensor& b) {
+      const c10::Storage &in_a = a.storage(), &in_b = b.storage();
+      return a.sizes() == b.sizes() && a.strides() == b.strides() && in_a.nbytes() == in_b.nbytes() &&
+             (in_a.nbytes() == 0 || std::memcmp(in_a.data(), in_b.data(), in_a.nbytes()) == 0);
     });
   }
 
