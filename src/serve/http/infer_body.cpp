@@ -164,7 +164,7 @@ class RecentHeads {
   // Throws RequestError.
   std::shared_ptr<const InferHead> find(std::string_view json) {
     for (const Entry& entry : entries_) {
-      if (entry.json == json) return entry.head;
+      if (entry.head != nullptr && entry.json == json) return entry.head;
     }
     std::shared_ptr<const InferHead> head = read_head(json);
     if (json.size() <= kLongest) {
@@ -178,8 +178,8 @@ class RecentHeads {
   static constexpr std::size_t kLongest = 4096, kEntries = 16;
 
   struct Entry {
-    std::string json;  // empty: none
-    std::shared_ptr<const InferHead> head;
+    std::string json;
+    std::shared_ptr<const InferHead> head;  // null: none yet
   };
   std::array<Entry, kEntries> entries_;
   std::size_t next_ = 0;

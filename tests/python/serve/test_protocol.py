@@ -136,6 +136,17 @@ def test_headers_that_are_wrong(server):
     assert infer(server, RIGHT, grpc_timeout='5S')[0] == 200
     status, answer = infer(server, json.dumps(RIGHT) + 'xx', Inference_Header_Content_Length=str(len(json.dumps(RIGHT))))
     assert status == 400 and '2 bytes that belong to no input' in answer['error']
+    status, answer = infer(server, b'abcd', Inference_Header_Content_Length='0')
+    assert status == 400 and 'no JSON' in answer['error']
+
+
+def test_heads_that_repeat(server):
+    head = json.dumps({'inputs': [{'name': 'x', 'shape': [2], 'datatype': 'FP32', 'parameters': {'binary_data_size': 8}}]}).encode()
+    for i in range(40):
+        own = head if i % 3 else head.replace(b'[2]', b'[2' + b' ' * i + b']')
+        status, answer = infer(server, own + struct.pack('<2f', i, -i), Inference_Header_Content_Length=str(len(own)))
+        assert status == 200 and answer['outputs'][0]['data'] == [i, -i]
+        assert infer(server, own + bytes(4), Inference_Header_Content_Length=str(len(own)))[0] == 400
 
 
 def raw(server, data, half_close=True):

@@ -149,4 +149,7 @@ def body_mutant(dice, request):
         return mutant(dice, request)
     body = mutant(dice, body)
     lines = [line for line in head.split(b'\r\n') if not line.lower().startswith(b'content-length')]
+    if dice.random() < 0.1:
+        lines = [line for line in lines if not line.lower().startswith(b'inference-header')]
+        lines.append(b'Inference-Header-Content-Length: %d' % dice.choice((0, 1, len(body) - 1, len(body), len(body) + 1)))
     return b'\r\n'.join([*lines, b'Content-Length: %d' % len(body)]) + HEAD_END + body
