@@ -3,7 +3,7 @@
 All servers have the first processor, and the client has the second one. Latencies are those of one connection, whose next request
 follows the answer. The rate of a core is that of 16 connections, divided by the time that the first processor was busy. Interleaved
 rounds, medians. Ray Serve runs last and alone, because its processes use the processor even while they wait. The echo server sends
-each body back, and shows what loopback alone costs. The thread of `sr serve` spins for 50 us before it sleeps. The last line is about 64
+each body back, and shows what loopback alone costs. The thread of `sr serve` polls for 50 us before it sleeps. The last line is about 64
 connections to three models, at half of the rate that saturates the server.
 """
 

@@ -16,7 +16,8 @@ struct ServeOptions {
   int http_port = 8000, grpc_port = 8001;  // 0: any that is free; -1: none
   std::string unix_socket;                 // of HTTP; empty: none
   int threads = 0;  // that answer requests; 0: as many as the process may use processors
-  double spin = 0;  // microseconds that a single thread looks for more requests by HTTP before it sleeps
+  double spin =
+      0;  // microseconds of polling for HTTP requests before the thread sleeps; ignored with several threads
   std::string certificate, key;  // PEM files for TLS on both ports; empty: no TLS
   std::string token_file;        // holds the bearer token that requests must have; empty: none
   std::string traces;            // file for the spans of requests that are traced; empty: none

@@ -98,10 +98,10 @@ class Server {
   }
 
  private:
-  // Waking a thread costs more than a small model. With --spin, a thread that has answered asks the kernel
-  // for events for a while before it sleeps.
+  // Waking a thread takes longer than a small model. With --spin, the thread polls for a while before it
+  // sleeps. Only one of several threads can poll the context, so that the others would poll in vain.
   void run_events() {
-    if (options_.spin == 0) {
+    if (options_.spin == 0 || threads_ > 1) {
       context_.run();
       return;
     }

@@ -142,7 +142,7 @@ void add_serve(CLI::App& tool, serve::ServeOptions& options) {
       ->capture_default_str();
   app->add_option(
          "--spin", options.spin,
-         "With --threads 1: microseconds to look for the next request by HTTP before the thread sleeps")
+         "Microseconds of polling for the next HTTP request before the thread sleeps; only with --threads 1")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   app->add_option("--certificate", options.certificate, "PEM file of a certificate: both ports use TLS")

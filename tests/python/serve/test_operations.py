@@ -260,9 +260,11 @@ def test_a_unix_socket(folder, tmp_path):
             server.process.kill()
 
 
-def test_a_thread_that_spins(folder, models):
+# Polls for 300 us after each event, or, as several threads, not at all in spite of the whole second.
+@pytest.mark.parametrize('threads, spin', [('1', '300'), ('2', '1000000')])
+def test_a_thread_that_polls(folder, models, threads, spin):
     x, ids = torch.rand(3, 16), torch.arange(3)
-    with served.serving(f'ranking={folder / "ranking.pt2"}', '--spin', '300', '--threads', '1') as server:
+    with served.serving(f'ranking={folder / "ranking.pt2"}', '--spin', spin, '--threads', threads) as server:
         for _ in range(50):
             status, body = server.infer('ranking', {'x': x, 'ids': ids})
             assert status == 200
