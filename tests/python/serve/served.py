@@ -108,6 +108,14 @@ class Server:
             time.sleep(0.01)
         raise AssertionError(f'no {event} {fields} among {self.events}')
 
+    def resident_bytes(self):
+        pages = int(pathlib.Path(f'/proc/{self.process.pid}/statm').read_text().split()[1])
+        return pages * os.sysconf('SC_PAGE_SIZE')
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f'/proc/{self.process.pid}/stat').read_text().rpartition(')')[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(how)

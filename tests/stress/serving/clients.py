@@ -1,4 +1,4 @@
-"""Clients of `sr serve`, each in a process: one that checks its answers, one that breaks off, and two that send mutants."""
+"""Clients of `sr serve`: one checks its answers, one disconnects early, and two send mutated requests."""
 
 import collections
 import contextlib
@@ -66,7 +66,7 @@ def reset(connection):
 
 
 def breaking_off(report, port, grpc_port, until, seed):
-    """Goes away in the middle of a request, before its answer or in the middle of it, by an end or a reset."""
+    """Closes or resets each connection in the middle of a request, before the answer or in the middle of the answer."""
     dice = random.Random(seed)
     while time.monotonic() < until:
         request = mutants.right_http(dice)
@@ -117,7 +117,8 @@ def http_mutants(report, port, until, count, seed):
 
 def note(report, status, _json_bytes, body, data):
     report.counts[status] += 1
-    # A client that has sent all it will looks like one that went away: 499. The model itself refuses sizes and values: 500.
+    # The server answers 499 to a client that has closed its sending side, because it cannot tell that client from one that
+    # disconnected. It answers 500 if the model raises.
     if status not in (200, 400, 404, 405, 413, 429, 431, 499, 500, 504):
         report.wrong.append(f'the status {status} with {body[:200]!r} for {data[:500]!r}')
 

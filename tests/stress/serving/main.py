@@ -1,4 +1,6 @@
-"""`sr serve` under load, beside clients that break off and mutants of requests: no crash, no wrong answer, flat memory.
+"""Tests `sr serve` under load, beside clients that disconnect and clients that send mutated requests.
+
+The server must not crash, must give no wrong answer, and must not grow.
 
 Ends with status 1 and a sentence if one of these does not hold.
 """
@@ -7,7 +9,6 @@ import argparse
 import collections
 import json
 import multiprocessing
-import os
 import pathlib
 import random
 import statistics
@@ -61,16 +62,11 @@ def in_process(role, reports, name, *arguments):
     reports.put((name, report))
 
 
-def resident(process):
-    pages = int(pathlib.Path(f'/proc/{process.pid}/statm').read_text().split()[1])
-    return pages * os.sysconf('SC_PAGE_SIZE')
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--seconds', type=float, default=5)
     parser.add_argument('--mutants', type=int, default=100000, help='at most so many by each of HTTP and gRPC')
-    parser.add_argument('--clients', type=int, default=2, help='how many check answers; each has 16 requests on the way')
+    parser.add_argument('--clients', type=int, default=2, help='how many check answers; each waits for 16 requests at a time')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--any-memory', action='store_true', help='does not bound the growth, as under a sanitizer')
     args = parser.parse_args()
@@ -92,7 +88,7 @@ def main():
             for process in processes:
                 process.start()
             while time.monotonic() < until and server.process.poll() is None:
-                samples.append(resident(server.process))
+                samples.append(server.resident_bytes())
                 time.sleep(min(1, args.seconds / 50))
             status = server.process.poll()
             if status is None:
@@ -105,7 +101,7 @@ def main():
                 return True
             ended = server.stop()
             problems = [f'the server ended with status {ended} after SIGTERM'] if ended != 0 else []
-    # After a third the allocators and the plans have what they need.
+    # By a third of the run all plans are recorded, and the allocators have reached their size.
     settled = samples[len(samples) // 3:]
     part = max(1, len(settled) // 5)
     grown = statistics.median(settled[-part:]) - statistics.median(settled[:part])

@@ -1,9 +1,14 @@
-"""Requests as bytes: right ones, and mutants of them."""
+"""Builds requests as bytes: valid ones, and mutants of them."""
 
 import json
 import struct
 
 HEAD_END = b'\r\n\r\n'
+CODES = {'FP32': 'f', 'INT64': 'q'}  # of struct
+
+
+def numbers_in(datatype, data):
+    return [number for number, in struct.iter_unpack(f'<{CODES[datatype]}', data)]
 
 
 def infer_body(inputs, **more):
@@ -53,8 +58,7 @@ def right_http(dice):
     more = {'id': 'a', 'parameters': parameters(dice, model)}
     if dice.random() < 0.5:
         return http_post(model, *infer_body(inputs, **more))
-    tensors = [{'name': name, 'datatype': datatype, 'shape': shape,
-                'data': list(struct.unpack(f'<{len(data) // (4 if datatype == "FP32" else 8)}{"f" if datatype == "FP32" else "q"}', data))}
+    tensors = [{'name': name, 'datatype': datatype, 'shape': shape, 'data': numbers_in(datatype, data)}
                for name, datatype, shape, data in inputs]
     body = json.dumps({'inputs': tensors, **more}).encode()
     if dice.random() < 0.3:
@@ -74,10 +78,7 @@ def right_grpc(dice, messages):
     for name, datatype, shape, data in INPUTS[model](dice):
         tensor = request.inputs.add(name=name, datatype=datatype, shape=shape)
         if has_numbers:
-            if datatype == 'FP32':
-                tensor.contents.fp32_contents.extend(struct.unpack(f'<{len(data) // 4}f', data))
-            else:
-                tensor.contents.int64_contents.extend(struct.unpack(f'<{len(data) // 8}q', data))
+            getattr(tensor.contents, f'{datatype.lower()}_contents').extend(numbers_in(datatype, data))
         else:
             request.raw_input_contents.append(data)
     return request
@@ -87,7 +88,7 @@ INTERESTING = (b'0', b'-1', b'1e999', b'9223372036854775808', b'null', b'[]', b'
 
 
 def mutant(dice, data):
-    """Those bytes with one to four changes: a byte, a piece that is gone, repeated or moved, or something that parsers trip over."""
+    """Changes one to four places of the bytes: alters a byte, deletes or repeats a piece, or inserts a token that parsers often mishandle."""
     data = bytearray(data)
     for _ in range(dice.randrange(1, 5)):
         at = dice.randrange(len(data) + 1)
@@ -113,7 +114,7 @@ NUMBERS = (-1, 0, 1, 3, 1 << 31, -(1 << 63), (1 << 63) - 1)
 
 
 def grpc_mutant(dice, request):
-    """The bytes of a message with a field or two that are wrong, or with bytes that are."""
+    """Returns the bytes of a message in which one or two fields, or some bytes, are wrong."""
     if dice.random() < 0.3:
         return mutant(dice, request.SerializeToString())
     for _ in range(dice.randrange(1, 3)):
@@ -143,7 +144,7 @@ def grpc_mutant(dice, request):
 
 
 def body_mutant(dice, request):
-    """A mutant whose length fits, so that the connection goes on after it."""
+    """Returns a mutant with the right Content-Length, so that the connection stays usable."""
     head, _, body = request.partition(HEAD_END)
     if b'chunked' in head:
         return mutant(dice, request)
