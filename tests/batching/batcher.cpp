@@ -135,7 +135,7 @@ TEST_CASE("a deadline or a stop token ends a request that waits, and no other", 
   for (const std::size_t index : {0, 1, 4}) CHECK(held.has_result(index));
 }
 
-TEST_CASE("a request is answered after one before it was dropped", "[batcher]") {
+TEST_CASE("a blocking call is answered when the submitted request in front of it is cancelled", "[batcher]") {
   const StaticModule module = perceptron();
   const at::Tensor x = at::randn({1, 20});
   BatcherOptions options;

@@ -54,7 +54,7 @@ TEST_CASE("what LibTorch checks of a number is left to it", "[replay][ops]") {
       returning("bool(x[1, 2])"),
       {{at::complex(at::zeros({2, 3}), at::ones({2, 3}))}, {at::zeros({2, 3}, at::kComplexFloat)}}, 4, 4);
   CHECK(report.plans[0].interpreted == 1);
-  // The number of elements is one by chance.
+  // The sizes of x vary between calls, so that it may have another number of elements.
   torch::jit::Module module = script("def forward(self, x):\n    return (x * 2).item() + 1\n");
   StaticRuntime<> runtime{StaticModule(module)};
   for (int round = 0; round < 4; ++round) {

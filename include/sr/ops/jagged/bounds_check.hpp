@@ -1,6 +1,6 @@
-// Lowers `fbgemm::bounds_check_indices`. The operator checks indices, and overwrites those that are out of
-// range. The step only reads the indices. If one is out of range, the step ends the replay, and the general
-// path calls the operator. A replay therefore writes nothing that it might have to undo.
+// Lowers `fbgemm::bounds_check_indices`, an operator that overwrites indices which are out of range. The step
+// only reads the indices. If one is out of range, the step ends the replay, and the general path calls the
+// operator. A replay therefore writes nothing that it might have to undo.
 #pragma once
 
 #include <algorithm>

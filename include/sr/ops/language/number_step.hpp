@@ -1,5 +1,5 @@
-// Lowers bool(x), int(x), float(x) and x.item(): a step reads the only element of a tensor, so that a loop or
-// branch whose condition is a tensor calls no operator of LibTorch.
+// Lowers bool(x), int(x), float(x) and x.item() to a step that reads the only element of the tensor. A replay
+// then calls no operator of LibTorch to evaluate the condition of a loop or branch.
 #pragma once
 
 #include <cstdint>
@@ -36,13 +36,13 @@ struct NumberStep final : ClonableStep<NumberStep> {
 
 namespace lower {
 
-// What the number is where the dtype of the tensor decides: x.item() is a bool, an int or a float.
+// Stands for the type that x.item() returns: bool, int or float, depending on the dtype.
 struct NumberOfDtype {};
 
 namespace detail {
 
-// The function that reads an element of this dtype. Null if there is none: complex numbers, and floats as
-// integers, which LibTorch checks.
+// Returns the function that reads an element of this dtype. Returns null for complex numbers, and for floats
+// that become integers, because LibTorch checks their range.
 template <class Number>
 RunStep number_reader(c10::ScalarType dtype) {
   const auto reader = [](auto element, auto other) -> RunStep {
@@ -86,12 +86,12 @@ RunStep number_reader(c10::ScalarType dtype) {
 
 }  // namespace detail
 
-// `Number` is what the operator returns. The conditions under which an operator throws are those of the
-// recorded call: the number of elements does not vary here, nor do dimensions and dtype.
+// `Number` is the type that the operator returns. Whether an operator throws depends on the number of
+// elements, the dimensions and the dtype, which are those of the recorded call in each replay.
 template <class Number>
 bool read_number(Lowering& lowering, const TracedNode& node) {
   const std::optional<Operand> from = lowering.input(node, 0);
-  if (!from || node.dynamic_inputs[0] != kNone || node.dynamic_outputs[0] == kNone) return false;
+  if (!from || node.dynamic_inputs[0] != kNone) return false;
   const at::Tensor& tensor = node.inputs[0].toTensor();
   const RunStep run = detail::number_reader<Number>(from->dtype);
   if (run == nullptr || tensor.is_neg() || !Size::always_equal(from->count(), 1)) return false;

@@ -101,9 +101,8 @@ class ProgramBuilder {
     const std::size_t before = lowering_.drafts().size();
     const bool writes =
         node.role == Role::interpreted && !node.changed.empty() && node.processed->sub_blocks.empty();
-    const bool runs_kernel = reads_number(node)
-                                 ? lower_number(node)
-                                 : (node.role == Role::compute || writes) && lower_to_kernels(node);
+    const bool runs_kernel =
+        (node.role == Role::compute || writes || returns_number(node)) && lower_to_kernels(node);
     remark(i, runs_kernel);
     if (writes && !runs_kernel && !node.twin.empty())
       throw InternalError("No kernel writes the rows of a variable.");
@@ -162,15 +161,10 @@ class ProgramBuilder {
     fails_after_run_once_ |= program_->may_draw_again && is_foreign_;
   }
 
-  // True if the node turns a tensor into a number that data decide.
-  static bool reads_number(const TracedNode& node) {
+  // True if the only result is a number that depends on data, such as that of x.item().
+  static bool returns_number(const TracedNode& node) {
     return node.role == Role::interpreted && node.processed->sub_blocks.empty() && node.changed.empty() &&
-           node.outputs.size() == 1 && node.dynamic_outputs[0] != kNone && !node.inputs.empty() &&
-           node.inputs[0].isTensor();
-  }
-  bool lower_number(const TracedNode& node) {
-    const OperatorParts spec = registry().operator_of(key_of(*node.processed->node));
-    return spec.to_kernel != nullptr && spec.to_kernel(lowering_, node);
+           node.outputs.size() == 1 && node.dynamic_outputs[0] != kNone;
   }
 
   bool lower_to_kernels(const TracedNode& node) {
@@ -187,7 +181,8 @@ class ProgramBuilder {
     if (lower()) return true;
     // Without a placement in a part of another tensor the result suits more kernels.
     bool displaced = false;
-    for (const c10::IValue& output : node.outputs) displaced |= lowering_.displace(output.toTensor());
+    for (const c10::IValue& output : node.outputs)
+      displaced |= output.isTensor() && lowering_.displace(output.toTensor());
     return displaced && lower();
   }
 

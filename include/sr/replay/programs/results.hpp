@@ -37,8 +37,8 @@ class Results {
   std::vector<DirectResult> direct;  // depth first, when each can be written where the caller says
 
   bool has_literals = false;  // some of these are copies of literals
-  // Tensors are used again when they have no other holder, nor their storages: of the last call, or of one of
-  // the last two, because an iteration of a loop reads what the one before has returned.
+  // Which results are kept, and reused once neither they nor their storages have another holder: those of the
+  // last call or of the last two, since an iteration of a loop reads the results of the previous iteration.
   enum class Reuse : std::uint8_t { never, of_last, of_last_two };
   Reuse reuse = Reuse::never;
 
@@ -158,8 +158,8 @@ class Results {
     if (!recycles_) storages_.clear();
   }
 
-  // Keeps no tensor that the caller of the model, or its state, holds now: a tensor that a block has returned
-  // then has as many holders as in the interpreter.
+  // Drops the kept tensors that the caller or the state of the model holds after a call, so that their
+  // reference counts are those of the interpreter.
   void end_call() {
     if (!recycles_) return;
     for (int i = 0; i < 2; ++i) {
