@@ -3,8 +3,9 @@
 All servers have the first processor, and the client has the second one. Latencies are those of one connection, whose next request
 follows the answer. The rate of a core is that of 16 connections, divided by the time that the first processor was busy. Interleaved
 rounds, medians. Ray Serve runs last and alone, because its processes use the processor even while they wait. The echo server sends
-each body back, and shows what loopback alone costs. The thread of `sr serve` polls for 50 us before it sleeps. The last line is about 64
-connections to three models, at half of the rate that saturates the server.
+each body back, and shows what loopback alone costs. The thread of `sr serve` polls for 50 us before it sleeps. The row of an
+image is that of a model which returns the mean of each channel. The last line is about 64 connections to three models, at half of the rate
+that saturates the server.
 """
 
 import argparse
@@ -68,6 +69,20 @@ def write_binary(path, tensors):
     head = json.dumps({'inputs': inputs, 'parameters': {'binary_data_output': True}}).encode()
     path.write_bytes(head + raw(tensors))
     return len(head)
+
+
+class Means(torch.nn.Module):
+    """Takes an image, and little time."""
+
+    def forward(self, x):
+        return x.mean((2, 3))
+
+
+def binary_of_image(folder):
+    """Exports a model of images, and returns the arguments that send one."""
+    exported(Means(), folder, 'image', ((3, 224, 224),))
+    json_bytes = write_binary(folder / 'image', {'x': torch.rand(1, 3, 224, 224)})
+    return ['--body', folder / 'image', '--json-bytes', str(json_bytes)]
 
 
 @contextlib.contextmanager
@@ -163,7 +178,8 @@ def mixed(options, client, tool, folder):
         json_bytes = write_binary(folder / f'{name}.binary', tensors)
         arguments += ['--target', f'/v2/models/{name}/infer', '--body', folder / f'{name}.binary', '--json-bytes', str(json_bytes)]
     arguments = ['--http', f'127.0.0.1:{http}', '--type', 'application/octet-stream', *arguments]
-    server = [tool, 'serve', *(f'{name}={folder / name}.pt2' for name in models), '--http-port', str(http), '--grpc-port', '0', '--threads', '1']
+    server = [tool, 'serve', *(f'{name}={folder / name}.pt2' for name in models), '--http-port', str(http), '--grpc-port', '0', '--threads', '1',
+              '--spin', '50']
     with running(server, f'http://127.0.0.1:{http}/v2/health/ready'):
         most = ask(client, arguments, 64, options.seconds)['per_second']
         answers = [ask(client, [*arguments, '--rate', str(most / 2 / 64)], 64, options.seconds) for _ in range(options.rounds)]
@@ -196,12 +212,14 @@ def main():
         'sr serve, gRPC': ['--grpc', f'127.0.0.1:{grpc}', '--model', 'model', '--body', folder / 'binary', '--json-bytes', str(json_bytes)],
         'sr serve, HTTP, JSON': ['--http', f'127.0.0.1:{http}', *infer, '--body', folder / 'json'],
     }
+    image = [*binary_of_image(folder), '--type', 'application/octet-stream']
+    ways['sr serve, HTTP, an image of 602 KB'] = ['--http', f'127.0.0.1:{http}', '--target', '/v2/models/image/infer', *image]
     program = ROOT / 'bench/serving/servers.py'
     with contextlib.ExitStack() as servers:
         servers.enter_context(running([client, '--serve-echo', str(echo)], echo))
-        servers.enter_context(running([tool, 'serve', model, '--http-port', str(http), '--grpc-port', str(grpc), '--unix', unix, '--threads', '1',
-                                       '--spin', '50'],
-                                      f'http://127.0.0.1:{http}/v2/health/ready'))
+        server = [tool, 'serve', f'model={model}', f'image={folder / "image.pt2"}', '--http-port', str(http), '--grpc-port', str(grpc), '--unix', unix,
+                  '--threads', '1', '--spin', '50']
+        servers.enter_context(running(server, f'http://127.0.0.1:{http}/v2/health/ready'))
         if options.ray_python.exists():
             fast = free_port()
             servers.enter_context(running([options.ray_python, program, 'fastapi', model, str(fast)], f'http://127.0.0.1:{fast}/docs'))

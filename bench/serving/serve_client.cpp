@@ -4,121 +4,50 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
 #include <chrono>
 #include <fstream>
-#include <grpcpp/grpcpp.h>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
-#include <sys/prctl.h>
 #include <thread>
 #include <vector>
 
-#include "open_inference.grpc.pb.h"
+#include "callers.hpp"
 
 namespace {
 
-namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = boost::beast::http;
+using namespace serve_client;
 using Clock = std::chrono::steady_clock;
-
-struct Request {
-  std::string target, model, body;  // the path, the model's name for gRPC, and the bytes
-  std::size_t json_bytes = 0;       // that come before the tensors' bytes; 0 if all of the body is JSON
-};
 
 struct Options {
   std::string http, unix_socket, grpc, echo;  // one of them: "host:port", a path, "host:port", "host:port"
   std::string type = "application/json";
   std::vector<Request> requests;  // connection i sends request i modulo their number
   int connections = 1;
-  double seconds = 1, rate = 0;  // of each connection; 0: the next request follows the answer
+  double seconds = 1, rate = 0;  // of each connection, HTTP only; 0: the next request follows the answer
 };
+
+Clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+double microseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error("The file " + path + " cannot be read.");
   return {std::istreambuf_iterator<char>(file), {}};
 }
-
-template <class Socket>
-class HttpCaller {
- public:
-  HttpCaller(const Request& request, const std::string& type, Socket socket) : socket_(std::move(socket)) {
-    request_ = {http::verb::post, request.target, 11, request.body};
-    request_.set(http::field::host, "localhost");
-    request_.set(http::field::content_type, type);
-    if (request.json_bytes != 0)
-      request_.set("Inference-Header-Content-Length", std::to_string(request.json_bytes));
-    request_.prepare_payload();
-  }
-  void call() {
-    http::write(socket_, request_);
-    http::response<http::string_body> response;
-    http::read(socket_, buffer_, response);
-    if (response.result_int() != 200) throw std::runtime_error("The server answers: " + response.body());
-  }
-
- private:
-  Socket socket_;
-  beast::flat_buffer buffer_;
-  http::request<http::string_body> request_;
-};
-
-// The body is JSON with the inputs, and the bytes behind it.
-class GrpcCaller {
- public:
-  GrpcCaller(const std::string& address, const Request& request)
-      : stub_(inference::GRPCInferenceService::NewStub(
-            grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {
-    const auto json = nlohmann::json::parse(
-        request.body.begin(), request.body.begin() + static_cast<std::ptrdiff_t>(request.json_bytes));
-    request_.set_model_name(request.model);
-    std::size_t at = request.json_bytes;
-    for (const auto& input : json["inputs"]) {
-      auto& tensor = *request_.add_inputs();
-      tensor.set_name(input["name"]);
-      tensor.set_datatype(input["datatype"]);
-      for (const std::int64_t size : input["shape"]) tensor.add_shape(size);
-      const std::size_t bytes = input["parameters"]["binary_data_size"];
-      request_.add_raw_input_contents(request.body.substr(at, bytes));
-      at += bytes;
-    }
-  }
-  void call() {
-    grpc::ClientContext context;
-    inference::ModelInferResponse response;
-    const grpc::Status status = stub_->ModelInfer(&context, request_, &response);
-    if (!status.ok()) throw std::runtime_error("The server answers: " + status.error_message());
-  }
-
- private:
-  std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
-  inference::ModelInferRequest request_;
-};
-
-class EchoCaller {
- public:
-  EchoCaller(const Request& request, asio::ip::tcp::socket socket)
-      : socket_(std::move(socket)), sent_(request.body), received_(request.body.size(), '\0') {}
-  void call() {
-    asio::write(socket_, asio::buffer(sent_));
-    asio::read(socket_, asio::buffer(received_));
-  }
-
- private:
-  asio::ip::tcp::socket socket_;
-  std::string sent_, received_;
-};
 
 // Never returns.
 void serve_echo(unsigned short port) {
@@ -148,22 +77,13 @@ std::vector<double> run(const Options& options, const MakeCaller& make_caller) {
   for (std::size_t i = 0; i < of_threads.size(); ++i) {
     threads.emplace_back([&, i] {
       std::vector<double>& latencies = of_threads[i];
-      ::prctl(PR_SET_TIMERSLACK, 1);  // nanosecond; 50 us by default, which sleep_until would add
       try {
         auto caller = make_caller(options.requests[i % options.requests.size()]);
         for (int call = 0; call < 3; ++call) caller.call();
-        Clock::time_point next = Clock::now();
-        const auto end = next + std::chrono::duration_cast<Clock::duration>(
-                                    std::chrono::duration<double>(options.seconds));
-        while (Clock::now() < end) {
-          if (options.rate > 0) {
-            next +=
-                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(1 / options.rate));
-            std::this_thread::sleep_until(next);
-          }
-          const Clock::time_point begin = options.rate > 0 ? next : Clock::now();
+        const Clock::time_point end = Clock::now() + duration_of(options.seconds);
+        for (Clock::time_point begin = Clock::now(); begin < end; begin = Clock::now()) {
           caller.call();
-          latencies.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+          latencies.push_back(microseconds_since(begin));
         }
       } catch (const std::exception& error) {
         if (!failed.exchange(true)) std::cerr << "serve_client: " << error.what() << '\n';
@@ -175,9 +95,50 @@ std::vector<double> run(const Options& options, const MakeCaller& make_caller) {
   std::vector<double> all;
   for (const std::vector<double>& latencies : of_threads)
     all.insert(all.end(), latencies.begin(), latencies.end());
-  std::ranges::sort(all);
   return all;
 }
+
+// Sends requests by HTTP from all connections at a fixed rate. Latencies count from the time at which a
+// request was due. All connections share one thread, because many threads would wait for the processor.
+class PacedClient {
+ public:
+  PacedClient(const Options& options, asio::io_context& context) : options_(options), context_(context) {}
+
+  template <class MakeCaller>
+  std::vector<double> run(const MakeCaller& make_caller) {
+    std::vector<HttpCaller<asio::ip::tcp::socket>> callers;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(options_.connections); ++i) {
+      callers.push_back(make_caller(options_.requests[i % options_.requests.size()]));
+      callers.back().call();
+    }
+    const Clock::time_point begin = Clock::now() + std::chrono::milliseconds(10);
+    const Clock::duration period = duration_of(1 / options_.rate);
+    for (std::size_t i = 0; i < callers.size(); ++i) {
+      const auto phase = period * static_cast<int>(i) / static_cast<int>(callers.size());
+      asio::co_spawn(context_, call_each(callers[i], begin + phase, period), [](std::exception_ptr failed) {
+        if (failed) std::rethrow_exception(failed);
+      });
+    }
+    context_.run();
+    return std::move(latencies_);
+  }
+
+ private:
+  asio::awaitable<void> call_each(HttpCaller<asio::ip::tcp::socket>& caller, Clock::time_point next,
+                                  Clock::duration period) {
+    asio::steady_timer timer(context_);
+    for (const Clock::time_point end = next + duration_of(options_.seconds); next < end; next += period) {
+      timer.expires_at(next);
+      co_await timer.async_wait(asio::use_awaitable);
+      co_await caller.call_later();
+      latencies_.push_back(microseconds_since(next));
+    }
+  }
+
+  const Options& options_;
+  asio::io_context& context_;
+  std::vector<double> latencies_;
+};
 
 std::vector<double> measure(const Options& options) {
   asio::io_context context;
@@ -200,9 +161,11 @@ std::vector<double> measure(const Options& options) {
       return HttpCaller(request, options.type, std::move(socket));
     });
   }
-  return run(options, [&](const Request& request) {
+  const auto http_caller = [&](const Request& request) {
     return HttpCaller(request, options.type, connected(options.http));
-  });
+  };
+  if (options.rate > 0) return PacedClient(options, context).run(http_caller);
+  return run(options, http_caller);
 }
 
 }  // namespace
@@ -233,7 +196,8 @@ int main(int argc, char** argv) try {
     options.requests.push_back({targets.empty() ? "" : targets.at(i), models.empty() ? "" : models.at(i),
                                 read_file(bodies[i]), json_bytes.empty() ? 0 : json_bytes.at(i)});
   }
-  const std::vector<double> latencies = measure(options);
+  std::vector<double> latencies = measure(options);
+  std::ranges::sort(latencies);
   const auto quantile = [&](double part) {
     return latencies.at(static_cast<std::size_t>(part * static_cast<double>(latencies.size() - 1)));
   };

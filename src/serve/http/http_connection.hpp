@@ -1,6 +1,7 @@
 // One connection of a client: reads requests and writes their answers, one after the other.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
@@ -13,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -40,6 +42,7 @@ class HttpConnection final : public IdleConnections::Member,
                  std::shared_ptr<IdleConnections> connections)
       : stream_(std::move(stream)), state_(state), limits_(limits), connections_(std::move(connections)) {
     connections_->add(*this);
+    buffer_.reserve(kSmallRequest);
   }
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
@@ -59,6 +62,8 @@ class HttpConnection final : public IdleConnections::Member,
   }
 
  private:
+  // The buffer of a connection, in bytes: one read is enough for a request of this size.
+  static constexpr std::size_t kSmallRequest = 4096;
   static constexpr bool kHasTls = requires(Stream & stream) { stream.next_layer(); };
 
   void begin() {
@@ -108,6 +113,7 @@ class HttpConnection final : public IdleConnections::Member,
     buffer_.consume(parser_->put(buffer_.data(), wrong));
     if (wrong && wrong != http::error::need_more) return refuse(wrong);
     if (parser_->is_done()) return take_request();
+    reserve_for_body();
     http::async_read(stream_, buffer_, *parser_,
                      [self = this->shared_from_this()](beast::error_code error, std::size_t) {
                        if (error) {
@@ -118,7 +124,22 @@ class HttpConnection final : public IdleConnections::Member,
                      });
   }
 
+  // Beast reads at most as many bytes at once as fit into the buffer, which it never enlarges. A body of
+  // 600 KB would take a thousand reads of 512 bytes, the size of a new buffer.
+  void reserve_for_body() {
+    constexpr std::uint64_t kLargest = 65536;
+    const std::uint64_t rest = parser_->content_length_remaining().value_or(kLargest);
+    buffer_.reserve(static_cast<std::size_t>(std::min(rest, kLargest)));
+  }
+  // The connection may be idle for long after a large request.
+  void release_buffer() {
+    if (buffer_.capacity() <= kSmallRequest) return;
+    buffer_.shrink_to_fit();
+    buffer_.reserve(kSmallRequest);
+  }
+
   void take_request() {
+    release_buffer();
     expire_never();  // while the model runs
     auto& message = parser_->get();
     const auto text = [](beast::string_view view) { return std::string_view(view.data(), view.size()); };

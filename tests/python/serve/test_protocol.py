@@ -174,6 +174,45 @@ def test_what_is_no_http(server):
     assert answer.count(b'HTTP/1.1 200') == 2  # a client may send the next request before the answer
 
 
+@pytest.mark.parametrize('is_chunked', [False, True])
+def test_bodies_that_come_in_pieces(server, is_chunked):
+    """Several requests on one connection, whose bodies are smaller and larger than the server's buffers."""
+    dice = random.Random(7)
+    sent, values = b'', []
+    for bytes_of_data in (4, 4000, 65536, 0, 600000, 8):
+        x = torch.rand(bytes_of_data // 4)
+        values.append(x)
+        head = json.dumps({'inputs': [{'name': 'x', 'shape': [len(x)], 'datatype': 'FP32', 'parameters': {'binary_data_size': x.nbytes}}],
+                           'parameters': {'binary_data_output': True}}).encode()
+        body = head + x.numpy().tobytes()
+        sent += b'POST /v2/models/echo/infer HTTP/1.1\r\nInference-Header-Content-Length: %d\r\n' % len(head)
+        if bytes_of_data == 8:
+            sent += b'Connection: close\r\n'
+        if is_chunked:
+            size = dice.choice([100, 5000, 70000])
+            parts = [body[i:i + size] for i in range(0, len(body), size)]
+            sent += b'Transfer-Encoding: chunked\r\n\r\n' + b''.join(b'%x\r\n%s\r\n' % (len(part), part) for part in parts) + b'0\r\n\r\n'
+        else:
+            sent += b'Content-Length: %d\r\n\r\n' % len(body) + body
+    with socket.create_connection(('127.0.0.1', server.ports['http']), 10) as connection:
+        def send():
+            at = 0
+            while at < len(sent):
+                size = dice.choice([1, 700, 5000, 200000])
+                connection.sendall(sent[at:at + size])
+                at += size
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        stream = connection.makefile('rb')
+        for x in values:
+            assert stream.readline().startswith(b'HTTP/1.1 200')
+            headers = dict(line.decode().strip().split(': ') for line in iter(stream.readline, b'\r\n'))
+            body = stream.read(int(headers['Content-Length']))
+            assert body[int(headers.get('Inference-Header-Content-Length', len(body))):] == x.numpy().tobytes()
+        sender.join()
+
+
 def test_expect_continue(server):
     body = json.dumps(RIGHT).encode()
     with socket.create_connection(('127.0.0.1', server.ports['http']), 10) as connection:
