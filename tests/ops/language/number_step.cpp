@@ -78,4 +78,38 @@ TEST_CASE("the body of a loop that ends by data calls no operator of LibTorch", 
   CHECK(block(report, "the body").plans[0].interpreted == 0);
 }
 
+TEST_CASE("operators on numbers that depend on data are steps", "[replay][blocks]") {
+  const InputSet three{at::zeros({1, 8}), at::tensor(3)}, five{at::zeros({1, 8}), at::tensor(5)};
+  const Report counted = check_replayed(
+      "def forward(self, x, n):\n    i = 0\n    while i < int(n):\n"
+      "        x = x * 1.5 + 1\n        i += 1\n    return x, i\n",
+      {three, five, {at::zeros({1, 8}), at::tensor(0)}, {at::full({1, 8}, 49.0), at::tensor(9)}}, 4, 5);
+  CHECK(block(counted, "the body").plans[0].interpreted == 0);
+  // Every pair of types, Scalars among them, and a number that follows the sizes.
+  for (const char* const expression :
+       {"a // 2 - a % 3", "float(a) / 3.0", "a * 1.5 + b", "b ** 2.0", "not (a < b)", "a == b or a != 3",
+        "min(a, 4)", "max(b, float(a))", "x[0, 1].item() * 2", "x[0, 1].item() < n.item()", "-a",
+        "a * x.size(0) + x.size(1)", "a if a > 3 else 2", "int(b) & a", "(b + 1.0) ** 0.5"}) {
+    CAPTURE(expression);
+    std::vector<InputSet> runs;
+    for (const std::int64_t rows : {1, 2, 3}) runs.push_back({at::rand({rows, 8}), at::tensor(rows + 2)});
+    check_replayed(
+        "def forward(self, x, n):\n    a = int(n)\n    b = float(x[0, 0])\n    y = x + x\n    return y, " +
+            std::string(expression) + "\n",
+        runs, 4, 4);
+  }
+}
+
+TEST_CASE("a replay throws what an operator on numbers throws", "[replay][errors]") {
+  torch::jit::Module module =
+      script("def forward(self, x, n):\n    y = x * 2\n    return y, 7 // int(n), 0.5 ** float(n)\n");
+  StaticRuntime<> runtime{StaticModule(module)};
+  for (int round = 0; round < 4; ++round) {
+    CHECK_THROWS_WITH(runtime({at::ones({2}), at::tensor(0)}), Catch::Matchers::Contains("division by 0"));
+    const auto elements = runtime({at::ones({2}), at::tensor(2)}).toTupleRef().elements().vec();
+    CHECK(elements[1].toInt() == 3);
+    CHECK(elements[2].toDouble() == 0.25);
+  }
+}
+
 }  // namespace sr::test::number_step_tests

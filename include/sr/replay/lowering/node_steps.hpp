@@ -8,11 +8,14 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <sr/base/identity.hpp>
 #include <sr/graph/node_state.hpp>
 #include <sr/replay/lowering/lowering.hpp>
 #include <sr/replay/steps/interpreted_step.hpp>
+#include <sr/replay/steps/number_function_step.hpp>
 #include <sr/replay/steps/out_variant_step.hpp>
 
 namespace sr::replay::lower {
@@ -55,6 +58,32 @@ inline bool call_out_variant(Lowering& lowering, const TracedNode& traced) {
   for (const NumberInput& number : traced.numbers)
     step->numbers.push_back({number.input, {number.values, {}}});
   lowering.emit_owned(std::move(step), &OutVariantStep::run, std::move(reads), std::move(writes));
+  return true;
+}
+
+inline bool is_number(const torch::jit::Value* value) {
+  const c10::TypePtr& type = value->type();
+  return type->isSubtypeOf(*c10::NumberType::get()) || type->kind() == c10::TypeKind::BoolType;
+}
+
+// Emits sr's own function of an operator on numbers. `traced` is interpreted and returns one number that
+// depends on data. Returns false if LibTorch's operator runs the node, or if it takes anything but numbers.
+inline bool call_number_function(Lowering& lowering, const TracedNode& traced) {
+  const ProcessedNode& processed = *traced.processed;
+  if (processed.kind != NodeKind::native || traced.foreign || traced.draws) return false;
+  if (!std::ranges::all_of(processed.node->inputs(), &is_number) || !is_number(processed.node->output()))
+    return false;
+  auto step = std::make_unique<NumberFunctionStep>();
+  step->take(processed);
+  for (std::size_t i = 0; i < traced.inputs.size(); ++i) {
+    const auto slot = static_cast<Slot>(i);
+    step->frame.values[slot] = traced.inputs[i];
+    if (traced.dynamic_inputs[i] != kNone) step->from_table.push_back({slot, traced.dynamic_inputs[i]});
+  }
+  for (const NumberInput& number : traced.numbers)
+    step->from_sizes.push_back({static_cast<Slot>(number.input), {number.values, {}}});
+  step->to = traced.dynamic_outputs[0];
+  lowering.emit_owned(std::move(step), &NumberFunctionStep::run, {}, {});
   return true;
 }
 

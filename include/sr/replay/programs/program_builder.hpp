@@ -101,8 +101,10 @@ class ProgramBuilder {
     const std::size_t before = lowering_.drafts().size();
     const bool writes =
         node.role == Role::interpreted && !node.changed.empty() && node.processed->sub_blocks.empty();
+    const bool returns_number = returns_one_number(node);
     const bool runs_kernel =
-        (node.role == Role::compute || writes || returns_number(node)) && lower_to_kernels(node);
+        ((node.role == Role::compute || writes || returns_number) && lower_to_kernels(node)) ||
+        (returns_number && lower::call_number_function(lowering_, node));
     remark(i, runs_kernel);
     if (writes && !runs_kernel && !node.twin.empty())
       throw InternalError("No kernel writes the rows of a variable.");
@@ -162,7 +164,7 @@ class ProgramBuilder {
   }
 
   // True if the only result is a number that depends on data, such as that of x.item().
-  static bool returns_number(const TracedNode& node) {
+  static bool returns_one_number(const TracedNode& node) {
     return node.role == Role::interpreted && node.processed->sub_blocks.empty() && node.changed.empty() &&
            node.outputs.size() == 1 && node.dynamic_outputs[0] != kNone;
   }

@@ -63,15 +63,20 @@ class Results {
   }
   // Does what build does, but returns the results as a vector.
   std::vector<c10::IValue> build_all(const Context& context, Arguments arguments) {
+    std::vector<c10::IValue> all;
+    all.reserve(roots);
+    build_each(context, arguments, [&](std::size_t, c10::IValue value) { all.push_back(std::move(value)); });
+    return all;
+  }
+  // Calls give(i, value) for each result. `give` may release what the values were made of.
+  template <class Give>
+  void build_each(const Context& context, Arguments arguments, const Give& give) {
     built_.assign(tensors.size(), at::Tensor());
     values_.assign(nodes.size(), c10::IValue());
     std::size_t at = 0;
-    std::vector<c10::IValue> all;
-    all.reserve(roots);
-    for (std::uint32_t i = 0; i < roots; ++i) all.push_back(build_node(at, context, arguments));
+    for (std::uint32_t i = 0; i < roots; ++i) give(i, build_node(at, context, arguments));
     built_.clear();
     values_.clear();
-    return all;
   }
 
   // Makes the caller's buffers the storages of the results, one for each tensor, depth first. Returns false,

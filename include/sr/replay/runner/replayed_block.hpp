@@ -165,11 +165,12 @@ class ReplayedBlock {
     } else {
       StepRunner(table).run(program, context, frame.call);
     }
-    if (entry_.own_outputs.size() == 1 && lengths.empty()) {
-      put(0, program.results.build(context, args_), frame);
+    if (lengths.empty()) {
+      program.results.build_each(context, args_,
+                                 [&](std::size_t i, c10::IValue value) { put(i, std::move(value), frame); });
     } else {
       std::vector<c10::IValue> results = program.results.build_all(context, args_);
-      if (!lengths.empty()) append(program, results, lengths);
+      append(program, results, lengths);
       put_all(std::move(results), frame);
     }
   }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <sr/graph/alias_rules.hpp>
 #include <sr/graph/block_effects.hpp>
@@ -25,15 +25,18 @@ class ReplayedBlocks final : public BlockCalls {
  public:
   ReplayedBlocks(const PreparedModule& content, std::shared_ptr<const WeightSet> weights,
                  const memory::PlannerOps& planner)
-      : content_(&content), weights_(std::move(weights)), planner_(&planner) {}
+      : content_(&content),
+        weights_(std::move(weights)),
+        planner_(&planner),
+        blocks_(content.blocks.size()) {}
   ReplayedBlocks(const ReplayedBlocks&) = delete;
   ReplayedBlocks& operator=(const ReplayedBlocks&) = delete;
 
   bool run(Frame& frame, std::uint32_t block) override {
     has_run_ = true;
-    auto known = blocks_.find(block);
-    if (known == blocks_.end()) known = blocks_.emplace(block, make(block)).first;
-    return known->second != nullptr && known->second->run(frame);
+    Block& known = blocks_[block];
+    if (!std::exchange(known.has_run, true)) known.replayed = make(block);
+    return known.replayed != nullptr && known.replayed->run(frame);
   }
 
   // Must be called when a call that may have run blocks has its results.
@@ -45,31 +48,36 @@ class ReplayedBlocks final : public BlockCalls {
   // See Replayer::time_steps.
   void time_steps(bool on, bool forgets) {
     times_steps_ = on;
-    for (const auto& [index, block] : blocks_) {
-      if (block != nullptr) block->time_steps(on, forgets);
+    for (const Block& block : blocks_) {
+      if (block.replayed != nullptr) block.replayed->time_steps(on, forgets);
     }
   }
 
   // Drops all programs, which hold values and addresses of the old weights.
   void take(const std::shared_ptr<const WeightSet>& weights) {
     weights_ = weights;
-    for (const auto& [index, block] : blocks_) {
-      if (block != nullptr) block->take(weights);
+    for (const Block& block : blocks_) {
+      if (block.replayed != nullptr) block.replayed->take(weights);
     }
   }
-  void trim() { blocks_.clear(); }
+  void trim() { blocks_ = std::vector<Block>(blocks_.size()); }
 
   void report(Report& report) const {
-    for (const auto& [index, block] : blocks_) {
-      if (block != nullptr) block->report(report);
+    for (const Block& block : blocks_) {
+      if (block.replayed != nullptr) block.replayed->report(report);
     }
   }
 
  private:
+  struct Block {
+    bool has_run = false;
+    std::unique_ptr<ReplayedBlock> replayed;  // null if its nodes have to run one by one
+  };
+
   [[gnu::noinline]] void end_blocks() {
     has_run_ = false;
-    for (const auto& [index, block] : blocks_) {
-      if (block != nullptr) block->end_call();
+    for (const Block& block : blocks_) {
+      if (block.replayed != nullptr) block.replayed->end_call();
     }
   }
 
@@ -89,7 +97,7 @@ class ReplayedBlocks final : public BlockCalls {
   std::shared_ptr<const WeightSet> weights_;
   const memory::PlannerOps* planner_;
   bool times_steps_ = false, has_run_ = false;
-  std::map<std::uint32_t, std::unique_ptr<ReplayedBlock>> blocks_;  // by index, once they have run
+  std::vector<Block> blocks_;  // by index
 };
 
 }  // namespace sr::replay
