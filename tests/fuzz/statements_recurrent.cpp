@@ -51,12 +51,18 @@ void Generator::recurrent() {
     weights += (i == 0 ? "" : ", ") + attribute({rows, in}) + ", " + attribute({rows, state});
     if (has_biases) weights += ", " + attribute({rows}) + ", " + attribute({rows});
   }
-  const std::string begin = "torch.zeros([" + std::to_string(layers * directions) + ", " +
-                            size_text(*x, batch_first ? 0 : 1) + ", " + std::to_string(units) + "])";
+  const std::size_t batch_dim = batch_first ? 0 : 1;
+  const std::string batch = size_text(*x, batch_dim);
+  const std::string begin = "torch.zeros([" + std::to_string(layers * directions) + ", " + batch + ", " +
+                            std::to_string(units) + "])";
   const auto python = [](bool value) { return std::string(value ? "True" : "False"); };
-  // LibTorch's lstm reads memory behind the weights if the features are more than theirs.
-  const std::string given =
-      x->name + (is_lstm ? ".narrow(2, 0, " + std::to_string(x->shape[2].a) + ")" : std::string());
+  // LibTorch's lstm reads memory behind the weights if the features are more than theirs, and corrupts the
+  // heap if the input has another batch than the state.
+  std::string given = x->name;
+  if (is_lstm) {
+    given += ".narrow(" + std::to_string(batch_dim) + ", 0, " + batch + ").narrow(2, 0, " +
+             std::to_string(x->shape[2].a) + ")";
+  }
   define("torch." + network.name + "(" + given + ", " + (is_lstm ? "[" + begin + ", " + begin + "]" : begin) +
              ", [" + weights + "], " + python(has_biases) + ", " + std::to_string(layers) + ", 0.0, False, " +
              python(directions == 2) + ", " + python(batch_first) + ")[0]",

@@ -42,6 +42,26 @@ TEST_CASE("a loop by data may make no step", "[replay][blocks]") {
   CHECK(report.plans.size() == 1);
 }
 
+TEST_CASE("a number that a loop is given and that its body reads follows the call", "[replay][blocks]") {
+  std::vector<InputSet> runs;
+  for (const int n : {0, 1, 2, 4, 7, 3, 6}) runs.push_back({at::ones({2, 2}), n});
+  // The count of both loops; the count and a value that the loop carries; a list that the body appends to.
+  check(
+      "def forward(self, x, n: int):\n    y = -x\n    for i in range(n % 4):\n        for j in range(n % "
+      "4):\n"
+      "            y = y * 0.5\n        y = y + x\n    return y\n",
+      runs, 3);
+  check(
+      "def forward(self, x, n: int):\n    y = x * 1\n    k = n % 4\n    for i in range(n % 4):\n"
+      "        y = y * 0.5 + k\n        k = k + 1\n    return y, k\n",
+      runs, 3);
+  check(
+      "def forward(self, x, n: int):\n    y = x * 1\n    k = n % 4\n    found = [k]\n"
+      "    for i in range(k):\n        if bool(y.sum() > k):\n            found.append(k + i)\n"
+      "        y = y * 0.5 + k\n    return y, found\n",
+      runs, 3);
+}
+
 TEST_CASE("each branch is recorded when it is taken", "[replay][blocks]") {
   const at::Tensor up = at::ones({3, 5}), down = -at::ones({3, 5});
   const Report report = check(kBranch, {{up}, {up}, {up}, {down}, {up}, {down}});

@@ -27,6 +27,35 @@ TEST_CASE("a loop fills a cache that the call has made, and ends early", "[repla
   CHECK(block(report, "the body").replayed_runs > 60);
 }
 
+TEST_CASE("LibTorch refuses a block's write to operands that overlap, also within a replay",
+          "[replay][blocks]") {
+  struct Case {
+    std::string write;
+    bool is_refused;
+  };
+  for (const Case& each :
+       {Case{"y.transpose(0, 1).mul_(y.squeeze(1))", true}, Case{"y[1:].add_(y[:-1])", true},
+        Case{"y[1:].add_(z)", true}, Case{"y[:2].add_(y[2:4])", false},
+        Case{"y.mul_(y.view(5, 1, 5))", false}, Case{"y[:2].add_(z[2:])", false}}) {
+    CAPTURE(each.write);
+    torch::jit::Module module = script(
+        "def forward(self, x, m):\n    y = x * 2\n    z = y[:-1]\n    if bool(m.sum() > 0):\n        " +
+        each.write + "\n    return y + 1, y\n");
+    StaticRuntime<> runtime{StaticModule(module)};
+    const at::Tensor x = at::randn({5, 1, 5}), taken = at::ones({2}), not_taken = -taken;
+    for (int round = 0; round < 6; ++round) {
+      for (const at::Tensor& m : {not_taken, taken}) {
+        if (each.is_refused && m.is_same(taken)) {
+          CHECK_THROWS_WITH(runtime({x, m}), Catch::Matchers::Contains("single memory location"));
+          continue;
+        }
+        CHECK(difference(interpret(module, copy_inputs({x, m})), runtime({x, m}), close(1e-6)) == "");
+      }
+    }
+    CHECK(runtime.report().replayed_calls >= 3);
+  }
+}
+
 TEST_CASE("blocks write tensors from outside, views of them, and what a loop carries", "[replay][blocks]") {
   const std::vector<InputSet> runs{{sample({4})}, {sample({4}) * 3}, {sample({4}) + 40}, {sample({4}) - 1}};
   for (const std::string source :

@@ -21,9 +21,9 @@
 namespace sr::replay::lower {
 
 // A tensor for a step that stands for this one of the trace. Constants are passed as they are, except for
-// views of them that differ between calls. Adds the storage to `touched`.
+// views of them that differ between calls. Adds the storage to `touched`. `shares` is that of Wrappers::make.
 inline at::Tensor wrap(Lowering& lowering, Wrappers& wrappers, const at::Tensor& tensor,
-                       std::vector<StorageId>& touched) {
+                       std::vector<StorageId>& touched, bool shares = false) {
   const Operand operand = lowering.operand(tensor);
   touched.push_back(operand.storage);
   const bool is_same = operand.offset.is_constant() && !varies(operand.sizes, operand.strides);
@@ -33,12 +33,12 @@ inline at::Tensor wrap(Lowering& lowering, Wrappers& wrappers, const at::Tensor&
     return trace.tensors[trace.id_of(tensor)].given ? tensor : same_view(tensor);
   }
   return wrappers.make(operand.dtype, tensor.is_conj(), lowering.address(operand),
-                       {operand.sizes, operand.strides});
+                       {operand.sizes, operand.strides}, shares);
 }
 inline c10::IValue wrap(Lowering& lowering, Wrappers& wrappers, const c10::IValue& value,
-                        std::vector<StorageId>& touched) {
+                        std::vector<StorageId>& touched, bool shares = false) {
   return sr::detail::with_tensors(
-      value, [&](const at::Tensor& tensor) { return wrap(lowering, wrappers, tensor, touched); });
+      value, [&](const at::Tensor& tensor) { return wrap(lowering, wrappers, tensor, touched, shares); });
 }
 
 // Emits the out variant of the node. Returns false if it has none.
@@ -156,14 +156,19 @@ inline void interpret(Lowering& lowering, const TracedNode& traced, Frame* block
     step->node = *traced.processed;
     step->shared = blocks;
   }
+  // The recorder has seen all writes of a node, but not those of blocks.
+  const bool shares = step->shared != nullptr && !traced.changed.empty();
   const auto add = [&](Slot slot, const c10::IValue& value, ValueId dynamic) {
+    // Control flow may be given a value twice, or its blocks may also read it: the count of a loop, say.
+    if (step->has_input(slot)) return;
     const Trace& trace = lowering.trace();
     if (value.isTensor() && value.toTensor().defined() &&
         trace.tensors[trace.id_of(value.toTensor())].any_sizes) {
       reads.push_back(lowering.operand(value.toTensor()).storage);
       return step->add_whole(slot, reads.back());
     }
-    step->add_input(slot, dynamic == kNone ? wrap(lowering, step->wrappers, value, reads) : c10::IValue(),
+    step->add_input(slot,
+                    dynamic == kNone ? wrap(lowering, step->wrappers, value, reads, shares) : c10::IValue(),
                     dynamic);
   };
   const std::vector<std::uint32_t>& dynamic_inputs = traced.processed->dynamic_inputs;

@@ -38,6 +38,7 @@ struct InterpretedStep final : BoundNode {
     std::size_t first = 0;      // the first result that lies in the storage
   };
 
+  bool has_input(Slot slot) const { return std::ranges::find(inputs_, slot, &Input::slot) != inputs_.end(); }
   // `value` holds tensors of `wrappers`. If `dynamic` is not kNone, the table of values holds the value.
   void add_input(Slot slot, c10::IValue value, ValueId dynamic) {
     inputs_.push_back({slot, std::move(value), dynamic});
