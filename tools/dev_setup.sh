@@ -24,6 +24,15 @@ check_packages=(
   clang-format:/usr/bin/clang-format
   clang-tidy:/usr/bin/clang-tidy
   clang:/usr/bin/clang++
+  abigail-tools:/usr/bin/abidiff
+)
+# What the examples in examples/languages are built with.
+language_packages=(
+  gcc:/usr/bin/gcc
+  cargo:/usr/bin/cargo
+  golang-go:/usr/bin/go
+  default-jdk-headless:/usr/bin/javac
+  libjna-java:/usr/share/java/jna.jar
 )
 count_packages=(
   valgrind:/usr/bin/valgrind

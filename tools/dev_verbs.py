@@ -8,7 +8,7 @@ import shlex
 import sys
 
 PYTHONPATH = 'PYTHONPATH="$root/build/python${PYTHONPATH:+:$PYTHONPATH}"'
-CHECKS = ('format', 'sources', 'readme', 'headers', 'tidy')
+CHECKS = ('format', 'sources', 'readme', 'abi', 'headers', 'tidy')
 
 
 def quoted(words):
@@ -74,6 +74,10 @@ def examples(arguments, check=True):
     return [*steps, '(exit "${status:-0}")']
 
 
+def languages(arguments):
+    return ['install_packages "${language_packages[@]}"', *in_python('-m pytest -q -p no:cacheprovider tests/languages', arguments, 'src/c/libsr_c.so')]
+
+
 def pytest_in(name, folder, *targets):
     def steps(arguments):
         return in_python(f'-m pytest -q -p no:cacheprovider {folder}', arguments, *targets, 'python-package', needs=('setup', f'setup_{name}'),
@@ -95,11 +99,12 @@ SUITES = {
     'examples': (examples, 'published models, compared with eager'),
     'pages': (pytest_in('pages', 'tests/python/pages', 'sr'), 'pages and the notebook, opened in Chromium'),
     'clients': (pytest_in('clients', 'tests/python/clients', 'sr', 'sr-serve'), "KServe's client and the manifests of `sr serve`"),
+    'languages': (languages, 'the examples in C, Rust, Go and Java'),
     'ray': (pytest_in('ray', 'tests/python/serving'), 'deployments on a cluster of Ray'),
 }
 # What `./dev test --long` adds: each in a separate process, and all of them even if one fails.
 LONG = ('test fuzz', 'test stress --seconds 600', 'test soak', 'test serving', 'test exhaustive', 'test conformance', 'test quantized --count 300',
-        'test examples', 'test ray', 'test clients', 'docs', 'test pages', 'package', 'package --isolated --without-json',
+        'test examples', 'test languages', 'test ray', 'test clients', 'docs', 'test pages', 'package', 'package --isolated --without-json',
         'bench counts --destination build/instruction_counts_all.json')
 
 
@@ -202,7 +207,7 @@ VERBS = {
     'build': (lambda a: built(*a), '[TARGET...]  build into build/; the tool is build/sr'),
     'run': (run, '[--seconds S]  set up, build, and measure real models: the main job'),
     'test': (test, f'[--torch VERSION | --sanitize KIND] [--long] [meson test arguments] | {"|".join(SUITES)} [ARGUMENT...]'),
-    'check': (check, f'[{"|".join(CHECKS)}]...  format, orphan sources, README and docs, headers alone, lint'),
+    'check': (check, f'[{"|".join(CHECKS)}]...  format, orphan sources, README and docs, the C ABI, headers alone, lint'),
     'bench': (bench, f'[{"|".join(BENCHES)}|NAME [ARGUMENT...]]  a program of bench/, such as suite or steps; or all'),
     'docs': (docs, 'the documentation as a site with references of C++ and Python, in build/site'),
     'package': (lambda a: ['setup', f'"$python" tools/make_wheel.py {quoted(a)}'],

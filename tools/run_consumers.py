@@ -117,6 +117,13 @@ class Consumers:
             self.compile('headers', self.sources, ['-O0', *self.pkg_config(prefix, 'sr-headers')])
             self.ok('headers')
 
+    def c_program(self):
+        """gcc with the flags of sr-c.pc; the program says why it cannot load a file."""
+        flags = self.pkg_config(self.installed(), 'sr-c')
+        run('gcc', '-std=c11', *WARNINGS, *self.sources, *flags, '-lm', '-o', self.work / 'program', silent=True)
+        if 'nowhere.pt2' not in run(self.work / 'program', 'nowhere.pt2', 'input', 'expected', expect=1):
+            sys.exit('the program does not name the file')
+
     def cmake(self):
         """find_package(sr) beside find_package(Torch)."""
         if not pathlib.Path(self.torch, 'share/cmake/Torch').is_dir():
@@ -184,7 +191,7 @@ def main():
     parser.add_argument('--torch', required=True, help='directory of LibTorch')
     parser.add_argument('--build', required=True, type=pathlib.Path, help='build directory with libsr')
     parser.add_argument('--long', action='store_true')
-    parser.add_argument('consumer', choices=('subproject', 'pkgconfig', 'cmake', 'headers', 'sources_of_ours', 'clang', 'boundary', 'conflict'))
+    parser.add_argument('consumer', choices=('subproject', 'pkgconfig', 'c_program', 'cmake', 'headers', 'sources_of_ours', 'clang', 'boundary', 'conflict'))
     parser.add_argument('sources', nargs='+', type=pathlib.Path)
     args = parser.parse_args()
     start = time.monotonic()

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,10 @@ class RuntimePool {
       (!std::is_same_v<std::remove_cvref_t<Args>, std::vector<c10::IValue>> && ...) c10::IValue operator()(
           Args&&... args) const {
     return with_runtime([&](Runtime& runtime) { return runtime(std::forward<Args>(args)...); });
+  }
+
+  c10::IValue call_borrowed(std::span<const c10::IValue> args) const {
+    return with_runtime([&](Runtime& runtime) { return runtime.call_borrowed(args); });
   }
 
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) const {

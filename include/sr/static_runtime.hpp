@@ -65,6 +65,9 @@ class StaticRuntime {
     return core_.call_borrowed(values.span());
   }
 
+  // Positional arguments that stay as they are until the call returns.
+  c10::IValue call_borrowed(std::span<const c10::IValue> args) { return core_.call_borrowed(args); }
+
   // Copies the results into tensors of the caller, one for each tensor of the result in depth-first order;
   // their dtypes and sizes must be those of the results. Throws ArgumentError when they are not.
   void run_into(c10::ArrayRef<c10::IValue> args, c10::ArrayRef<at::Tensor> outputs) {

@@ -7,9 +7,12 @@
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/ivalue.h>
-#include <ATen/core/jit_type.h>
+
+#include "../../values/conform.hpp"
 
 namespace sr::tool {
+
+using values::conform;
 
 using ArgumentList = std::vector<c10::IValue>;
 
@@ -29,11 +32,6 @@ inline std::vector<ArgumentList> own_copies(const std::vector<ArgumentList>& set
 // Throws LoadError.
 std::vector<ArgumentList> read_input_sets(const std::string& path,
                                           const std::vector<std::string>& names = {});
-
-// The value as an argument declared as `type`: lists, dicts and tuples, which come out of a file as lists of
-// Any, get the element types declared, an int becomes a float where one is declared, and a tuple a list. A
-// value that does not fit is returned as it is, for the check of the call to name.
-c10::IValue conform(c10::IValue value, const c10::TypePtr& type);
 
 // Writes a list that torch.load reads in Python, with weights_only or without. Throws LoadError if the file
 // cannot be written, ArgumentError for a value that Python could not read.

@@ -1,0 +1,157 @@
+#include "tensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/Functions.h>
+#include <c10/core/ScalarType.h>
+
+#include <sr/error.hpp>
+
+namespace sr::c {
+namespace {
+
+struct KnownDtype {
+  sr_dtype dlpack;
+  c10::ScalarType dtype;
+};
+// The codes of DLPack: 0 int, 1 unsigned int, 2 float, 4 bfloat, 5 complex, 6 bool.
+constexpr std::array<KnownDtype, 16> kDtypes{{{{2, 32, 1}, c10::ScalarType::Float},
+                                              {{0, 64, 1}, c10::ScalarType::Long},
+                                              {{0, 32, 1}, c10::ScalarType::Int},
+                                              {{2, 64, 1}, c10::ScalarType::Double},
+                                              {{2, 16, 1}, c10::ScalarType::Half},
+                                              {{4, 16, 1}, c10::ScalarType::BFloat16},
+                                              {{6, 8, 1}, c10::ScalarType::Bool},
+                                              {{1, 8, 1}, c10::ScalarType::Byte},
+                                              {{0, 8, 1}, c10::ScalarType::Char},
+                                              {{0, 16, 1}, c10::ScalarType::Short},
+                                              {{1, 16, 1}, c10::ScalarType::UInt16},
+                                              {{1, 32, 1}, c10::ScalarType::UInt32},
+                                              {{1, 64, 1}, c10::ScalarType::UInt64},
+                                              {{5, 32, 1}, c10::ScalarType::ComplexHalf},
+                                              {{5, 64, 1}, c10::ScalarType::ComplexFloat},
+                                              {{5, 128, 1}, c10::ScalarType::ComplexDouble}}};
+
+[[noreturn]] void refuse(const char* name, const std::string& what) {
+  throw ArgumentError("The tensor of the argument '" + std::string(name) + "' " + what, name);
+}
+
+c10::ScalarType dtype_of(sr_dtype given, const char* name) {
+  for (const KnownDtype& known : kDtypes) {
+    if (known.dlpack.code == given.code && known.dlpack.bits == given.bits && given.lanes == 1)
+      return known.dtype;
+  }
+  refuse(name, "has the dtype code " + std::to_string(given.code) + ", bits " + std::to_string(given.bits) +
+                   ", lanes " + std::to_string(given.lanes) + ", of which there is none.");
+}
+
+// A description that has been checked.
+struct Checked {
+  c10::ScalarType dtype;
+  c10::IntArrayRef sizes, strides;  // no strides: dense
+  std::size_t bytes;                // from the first element to the end of the last one
+  void* data;
+};
+
+Checked checked(const sr_tensor& given, const char* name) {
+  if (given.device.type != 1) {
+    refuse(name, "is on a device of DLPack's type " + std::to_string(given.device.type) +
+                     ", but sr runs on the CPU, which is type 1.");
+  }
+  constexpr std::int32_t kMostDims = 64;
+  if (given.ndim < 0 || given.ndim > kMostDims)
+    refuse(name, "has " + std::to_string(given.ndim) + " dimensions, but there may be 0 to 64.");
+  if (given.ndim > 0 && given.shape == nullptr) refuse(name, "has no shape.");
+  const auto dims = static_cast<std::size_t>(given.ndim);
+  Checked result{dtype_of(given.dtype, name), {given.shape, dims}, {}, 0, nullptr};
+  if (given.strides != nullptr) result.strides = {given.strides, dims};
+  const auto is_negative = [](std::int64_t number) { return number < 0; };
+  if (std::ranges::any_of(result.sizes, is_negative)) refuse(name, "has a negative size.");
+  if (std::ranges::any_of(result.strides, is_negative))
+    refuse(name, "has a negative stride, which LibTorch does not have.");
+  const std::size_t element = c10::elementSize(result.dtype);
+  result.bytes = given.strides == nullptr
+                     ? at::detail::computeStorageNbytesContiguous(result.sizes, element)
+                     : at::detail::computeStorageNbytes(result.sizes, result.strides, element);
+  if (given.data == nullptr && result.bytes != 0) refuse(name, "has elements, but its data are null.");
+  result.data = given.data == nullptr ? nullptr : static_cast<char*>(given.data) + given.byte_offset;
+  if (reinterpret_cast<std::uintptr_t>(result.data) % c10::elementSize(c10::toRealValueType(result.dtype)) !=
+      0)
+    refuse(name, "lies at an address that is no multiple of the size of its elements.");
+  return result;
+}
+
+at::Tensor make(const Checked& checked) {
+  const auto options = at::TensorOptions(at::kCPU).dtype(checked.dtype);
+  if (checked.bytes == 0) {
+    at::Tensor empty = at::empty({0}, options);
+    empty.unsafeGetTensorImpl()->set_sizes_contiguous(checked.sizes);
+    if (!checked.strides.empty())
+      empty.unsafeGetTensorImpl()->set_sizes_and_strides(checked.sizes, checked.strides);
+    return empty;
+  }
+  return checked.strides.empty() ? at::from_blob(checked.data, checked.sizes, options)
+                                 : at::from_blob(checked.data, checked.sizes, checked.strides, options);
+}
+
+}  // namespace
+
+at::Tensor tensor_of(const sr_tensor& described, const char* name) {
+  return make(checked(described, name));
+}
+
+std::optional<sr_dtype> dlpack_dtype(c10::ScalarType dtype) {
+  const auto* const known = std::ranges::find(kDtypes, dtype, &KnownDtype::dtype);
+  return known == kDtypes.end() ? std::nullopt : std::optional(known->dlpack);
+}
+
+sr_tensor described(const at::Tensor& tensor) {
+  const std::optional<sr_dtype> dtype = dlpack_dtype(tensor.scalar_type());
+  if (!dtype || tensor.layout() != c10::kStrided || !tensor.is_cpu()) {
+    throw UnsupportedOpError("A result is a tensor of dtype " +
+                             std::string(c10::toString(tensor.scalar_type())) + ", layout " +
+                             c10::str(tensor.layout()) + " and device " + tensor.device().str() +
+                             ", which this interface cannot describe.");
+  }
+  return {const_cast<void*>(tensor.const_data_ptr()),
+          {1, 0},
+          static_cast<std::int32_t>(tensor.dim()),
+          *dtype,
+          const_cast<std::int64_t*>(tensor.sizes().data()),
+          const_cast<std::int64_t*>(tensor.strides().data()),
+          0};
+}
+
+bool place(const at::Tensor& tensor, const sr_tensor& described) {
+  c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+  const std::size_t alignment = c10::elementSize(c10::toRealValueType(tensor.scalar_type()));
+  const auto address = reinterpret_cast<std::uintptr_t>(described.data) + described.byte_offset;
+  const std::optional<sr_dtype> dtype = dlpack_dtype(tensor.scalar_type());
+  const bool has_dtype = dtype && std::memcmp(&*dtype, &described.dtype, sizeof(sr_dtype)) == 0;
+  const auto is_as_wide = [&](c10::IntArrayRef own, const std::int64_t* given) {
+    return std::equal(own.begin(), own.end(), given);
+  };
+  if (described.device.type != 1 || described.data == nullptr || described.ndim != impl->dim() ||
+      !has_dtype || (address & (alignment - 1)) != 0 || (described.ndim > 0 && described.shape == nullptr) ||
+      impl->storage_offset() != 0 || !is_as_wide(impl->sizes(), described.shape))
+    return false;
+  if (described.strides == nullptr ? !impl->is_contiguous() : !is_as_wide(impl->strides(), described.strides))
+    return false;
+  c10::StorageImpl* const storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  auto* const data = reinterpret_cast<void*>(address);
+  if (storage->data() != data) storage->set_data_ptr_noswap(c10::DataPtr(data, c10::Device(c10::kCPU)));
+  return true;
+}
+
+bool can_be_placed(const at::Tensor& tensor) {
+  // A model may have given the tensor memory of its own, or a gradient.
+  return tensor.use_count() == 1 && tensor.storage().use_count() == 1 &&
+         !tensor.storage().unsafeGetStorageImpl()->resizable() && !tensor.requires_grad();
+}
+
+}  // namespace sr::c

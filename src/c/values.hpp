@@ -1,0 +1,80 @@
+// Arguments of a caller as values of LibTorch, and results as the caller reads them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
+
+#include <sr/base/call_options.hpp>
+
+#include "sr.h"
+
+namespace sr::c {
+
+// The arguments and buffers of one call, on the caller's memory. A thread keeps those of its last call,
+// because it takes long to make tensors. A call within another call of the thread has its own.
+class CallFrame {
+ public:
+  CallFrame();
+  CallFrame(const CallFrame&) = delete;
+  CallFrame& operator=(const CallFrame&) = delete;
+  // Releases everything but tensors that the next call can place elsewhere.
+  ~CallFrame();
+
+  // Reads arguments as the schema declares them. Throws ArgumentError.
+  void read(const c10::FunctionSchema& schema, const sr_value* args, std::size_t count,
+            const sr_call_options& options);
+  void read_outputs(const sr_tensor* outputs, std::size_t count);
+
+  const std::vector<c10::IValue>& values() const { return kept_->values; }
+  const KeywordArgs& named() const { return named_; }
+  const std::vector<at::Tensor>& outputs() const { return kept_->outputs; }
+
+ private:
+  struct Kept {
+    std::vector<c10::IValue> values;
+    std::vector<at::Tensor> outputs;
+    bool is_in_use = false;
+  };
+  static Kept& of_thread();
+
+  Kept* kept_;
+  std::unique_ptr<Kept> own_;  // null if the thread's are used
+  KeywordArgs named_;
+};
+
+// Reads arguments that may outlive the call. Throws ArgumentError.
+struct Arguments {
+  std::vector<c10::IValue> values;
+  KeywordArgs named;
+};
+Arguments read_arguments(const c10::FunctionSchema& schema, const sr_value* args, std::size_t count,
+                         const sr_call_options& options);
+// Reads a value that is no argument. `name` is for messages.
+c10::IValue read_value(const sr_value& given, const char* name);
+
+// Returns the options for the model.
+CallOptions read_options(const sr_call_options& options);
+
+}  // namespace sr::c
+
+struct sr_cancel {
+  std::stop_source source;
+};
+
+struct sr_results {
+  // Throws UnsupportedOpError for a result that sr.h cannot describe.
+  explicit sr_results(c10::IValue of);
+
+  c10::IValue value;
+  c10::SmallVector<at::Tensor, 2> tensors;  // depth first
+  c10::SmallVector<sr_tensor, 2> described;
+  std::vector<std::unique_ptr<sr_value[]>> elements;  // of containers; made when they are asked for
+  sr_value root = {};
+  bool has_root = false;
+};
