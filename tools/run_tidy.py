@@ -22,8 +22,8 @@ EXTRA_FLAGS = {
     'src/tool/main.cpp': ['-DSR_VERBS_FROM_BIN=""'],
 }
 # src/serve/grpc is left out, because its files include headers that protoc generates in the build directory.
-SOURCES = ('src/*.cpp', 'src/operators/*.cpp', 'src/tool/**/*.cpp', 'src/serve/*.cpp', 'src/serve/[!g]*/*.cpp',
-           'python/extension/*.cpp')
+SOURCES = ('src/*.cpp', 'src/c/*.cpp', 'src/values/*.cpp', 'src/operators/*.cpp', 'src/tool/**/*.cpp', 'src/serve/*.cpp',
+           'src/serve/[!g]*/*.cpp', 'python/extension/*.cpp')
 
 
 def main():

@@ -17,25 +17,25 @@
 namespace sr::c {
 namespace {
 
-at::Tensor plain(const at::Tensor& tensor) {
-  return tensor.is_conj() || tensor.is_neg() ? tensor.resolve_conj().resolve_neg() : tensor;
+bool is_lazy(const at::Tensor& tensor) {
+  return tensor.is_conj() || tensor.is_neg();
 }
 
-void find_tensors(const c10::IValue& value, c10::SmallVector<at::Tensor, 2>& found) {
+// Calls visit(tensor) for the tensors of a result, depth first.
+template <class Visit>
+void visit_tensors(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) {
-    if (value.toTensor().defined()) found.push_back(plain(value.toTensor()));
+    if (value.toTensor().defined()) visit(value.toTensor());
   } else if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) find_tensors(element, found);
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) find_tensors(tensor, found);
+    for (const c10::IValue& element : value.toTupleRef().elements()) visit_tensors(element, visit);
   } else if (value.isList() && !value.isIntList() && !value.isDoubleList() && !value.isBoolList()) {
-    for (const c10::IValue& element : value.toListRef()) find_tensors(element, found);
+    for (const c10::IValue& element : value.toListRef()) visit_tensors(element, visit);
   } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) find_tensors(entry.value(), found);
+    for (const auto& entry : value.toGenericDict()) visit_tensors(entry.value(), visit);
   }
 }
 
-// Describes a result. Tensors are visited in the order of find_tensors.
+// Describes a result. Tensors are visited in the order of visit_tensors.
 class ResultWriter {
  public:
   explicit ResultWriter(sr_results& results) : results_(results) {}
@@ -91,9 +91,11 @@ class ResultWriter {
 }  // namespace sr::c
 
 sr_results::sr_results(c10::IValue of) : value(std::move(of)) {
-  sr::c::find_tensors(value, tensors);
-  described.reserve(tensors.size());
-  for (const at::Tensor& tensor : tensors) described.push_back(sr::c::described(tensor));
+  sr::c::visit_tensors(value, [&](const at::Tensor& tensor) {
+    const bool is_lazy = sr::c::is_lazy(tensor);
+    if (is_lazy) resolved.push_back(tensor.resolve_conj().resolve_neg());
+    described.push_back(sr::c::described(is_lazy ? resolved.back() : tensor));
+  });
 }
 
 const sr_value* sr_results_value(sr_results* results) {
@@ -120,11 +122,16 @@ sr_status sr_results_to_dlpack(const sr_results* results, size_t index, void** m
   return sr::c::guarded([&] {
     sr::c::require(results, "results");
     sr::c::require(managed, "managed");
-    if (index >= results->tensors.size()) {
-      throw sr::ArgumentError("The results have " + std::to_string(results->tensors.size()) +
+    if (index >= results->described.size()) {
+      throw sr::ArgumentError("The results have " + std::to_string(results->described.size()) +
                               " tensors, and there is no tensor " + std::to_string(index) + ".");
     }
-    *managed = at::toDLPack(results->tensors[index]);
+    at::Tensor chosen;
+    std::size_t at = 0;
+    sr::c::visit_tensors(results->value, [&](const at::Tensor& tensor) {
+      if (at++ == index) chosen = tensor;
+    });
+    *managed = at::toDLPack(sr::c::is_lazy(chosen) ? chosen.resolve_conj().resolve_neg() : chosen);
   });
 }
 

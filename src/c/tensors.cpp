@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 #include <ATen/EmptyTensor.h>
@@ -131,10 +131,14 @@ bool place(const at::Tensor& tensor, const sr_tensor& described) {
   c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
   const std::size_t alignment = c10::elementSize(c10::toRealValueType(tensor.scalar_type()));
   const auto address = reinterpret_cast<std::uintptr_t>(described.data) + described.byte_offset;
-  const std::optional<sr_dtype> dtype = dlpack_dtype(tensor.scalar_type());
-  const bool has_dtype = dtype && std::memcmp(&*dtype, &described.dtype, sizeof(sr_dtype)) == 0;
-  const auto is_as_wide = [&](c10::IntArrayRef own, const std::int64_t* given) {
-    return std::equal(own.begin(), own.end(), given);
+  const auto* const known = std::ranges::find(kDtypes, tensor.scalar_type(), &KnownDtype::dtype);
+  const bool has_dtype = known != kDtypes.end() && std::bit_cast<std::uint32_t>(known->dlpack) ==
+                                                       std::bit_cast<std::uint32_t>(described.dtype);
+  const auto is_as_wide = [](c10::IntArrayRef own, const std::int64_t* given) {
+    for (std::size_t d = 0; d < own.size(); ++d) {
+      if (own[d] != given[d]) return false;
+    }
+    return true;
   };
   if (described.device.type != 1 || described.data == nullptr || described.ndim != impl->dim() ||
       !has_dtype || (address & (alignment - 1)) != 0 || (described.ndim > 0 && described.shape == nullptr) ||

@@ -72,8 +72,8 @@ struct sr_results {
   explicit sr_results(c10::IValue of);
 
   c10::IValue value;
-  c10::SmallVector<at::Tensor, 2> tensors;  // depth first
-  c10::SmallVector<sr_tensor, 2> described;
+  c10::SmallVector<sr_tensor, 2> described;  // its tensors, depth first
+  std::vector<at::Tensor> resolved;          // of those whose conjugation or sign is lazy, what is described
   std::vector<std::unique_ptr<sr_value[]>> elements;  // of containers; made when they are asked for
   sr_value root = {};
   bool has_root = false;

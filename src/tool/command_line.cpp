@@ -32,6 +32,8 @@ void add_run(CLI::App& tool, RunOptions& options) {
   app->add_option("--repeat", options.repeat, "Number of times to run all input sets")
       ->check(CLI::Range(1, 1000000000))
       ->capture_default_str();
+  app->add_flag("--timings", options.timings,
+                "Print how long each part took: loading, preparing, and each call of the first input set");
   app->footer(
       "Example: sr run model.pt --shape \"f32[8,1,32]\" --shape \"f32[8,1,32]\" --shape \"f32[8,50]\"");
 }

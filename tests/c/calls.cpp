@@ -48,6 +48,23 @@ TEST_CASE("tensors of every dtype and layout go in and out", "[c]") {
   }
 }
 
+TEST_CASE("a lazy conjugate is resolved before it is described", "[c]") {
+  const auto module = load("def forward(self, x):\n    return [x.conj(), x * 2], x.conj().imag\n");
+  const at::Tensor x = at::randn({2, 3}, at::kComplexFloat);
+  for (int round = 0; round < 4; ++round) {
+    const auto results = call(module.get(), Args(x));
+    CHECK(at::equal(tensor_of(results.get()), x.conj().resolve_conj()));
+    CHECK(at::equal(tensor_of(results.get(), 1), x * 2));
+    CHECK(at::equal(tensor_of(results.get(), 2), at::imag(x.conj()).resolve_neg()));
+    void* made = nullptr;
+    REQUIRE(sr_results_to_dlpack(results.get(), 0, &made) == SR_OK);
+    auto* const managed = static_cast<DLManagedTensor*>(made);
+    CHECK(at::equal(at::from_blob(managed->dl_tensor.data, {2, 3}, at::kComplexFloat),
+                    x.conj().resolve_conj()));
+    managed->deleter(managed);
+  }
+}
+
 TEST_CASE("a dense tensor needs no strides, and data may begin behind the pointer", "[c]") {
   const auto module = load("def forward(self, x):\n    return x * 2\n");
   at::Tensor x = at::arange(12.0).to(at::kFloat);

@@ -1,5 +1,6 @@
 #include "run.hpp"
 
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "../inputs/signature_specs.hpp"
 #include "../inputs/size_streams.hpp"
 #include "../timing/runners.hpp"
+#include "../timing/start_times.hpp"
 
 namespace sr::tool {
 namespace {
@@ -122,16 +124,37 @@ torch::jit::Module load_model(const std::string& path) {
   return load_module(path);
 }
 
+namespace {
+
+// What the first calls of an input set do.
+std::string name_of_call(std::int64_t repetition) {
+  constexpr std::array kFirst{"call 1, node by node", "call 2, which is recorded"};
+  return repetition < 2 ? kFirst[static_cast<std::size_t>(repetition)] : c10::str("call ", repetition + 1);
+}
+
+}  // namespace
+
 int run(const RunOptions& options) {
+  constexpr std::int64_t kTimedCalls = 8;
+  StartTimes times;
   StaticModuleOptions module_options;
   module_options.strict = options.strict;
-  const StaticModule module(load_model(options.model), module_options);
+  const torch::jit::Module loaded = load_model(options.model);
+  times.note("read the model");
+  const StaticModule module(loaded, module_options);
+  times.note("prepare it");
   const std::vector<ArgumentList> sets = input_sets(options.inputs, module.schema());
   const std::unique_ptr<Runner> runner = make_sr_runner(options.planner, module);
+  times.note("make the inputs and a runtime");
   std::vector<c10::IValue> results(sets.size());
   for (std::int64_t repetition = 0; repetition < options.repeat; ++repetition) {
-    for (std::size_t i = 0; i < sets.size(); ++i) results[i] = runner->run(ArgumentList(sets[i]), i);
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      times.skip();
+      results[i] = runner->run(ArgumentList(sets[i]), i);
+      if (i == 0 && repetition < kTimedCalls) times.note(name_of_call(repetition));
+    }
   }
+  if (options.timings) times.print(std::cout);
   for (std::size_t i = 0; i < results.size(); ++i) {
     print(std::cout, sets.size() == 1 ? "output" : c10::str("set ", i, " output"), results[i]);
   }

@@ -25,6 +25,7 @@ struct RunOptions {
   std::string planner = "linear_scan";
   bool strict = false;
   std::int64_t repeat = 1;
+  bool timings = false;  // prints what happened before the first answer, and how long it took
 };
 
 // Returns the exit code of the program.

@@ -76,3 +76,13 @@ def test_errors_name_the_users_line(folder, arguments, line):
     done = sr(folder, 'run', 'model.pt', '--shape', arguments[0], '--shape', arguments[1])
     assert done.returncode == 1 and f'user_model.py:{line})' in done.stderr, done.stderr
     assert '__torch__' not in done.stderr and '0x' not in done.stderr
+
+
+def test_timings_tell_what_precedes_the_first_answer(folder):
+    done = subprocess.run([TOOL, 'run', 'model.pt', *RIGHT, '--timings', '--repeat', '12'], cwd=folder, check=True, capture_output=True, text=True)
+    rows = [line.split(' ms  ') for line in done.stdout.splitlines() if ' ms  ' in line]
+    assert [part.split(',')[0] for _, part in rows] == ['load the libraries', 'read the model', 'prepare it', 'make the inputs and a runtime',
+                                                        *(f'call {i}' for i in range(1, 9))]
+    assert all(float(time) >= 0 for time, _ in rows) and float(rows[0][0]) > 1
+    assert 'output' in done.stdout
+    assert ' ms  ' not in subprocess.run([TOOL, 'run', 'model.pt', *RIGHT], cwd=folder, check=True, capture_output=True, text=True).stdout
