@@ -75,7 +75,7 @@ def examples(arguments, check=True):
 
 
 def languages(arguments):
-    return ['install_packages "${language_packages[@]}"', *in_python('-m pytest -q -p no:cacheprovider tests/languages', arguments, 'src/c/libsr_c.so')]
+    return ['install_packages "${language_packages[@]}"', *in_python('-m pytest -q -p no:cacheprovider tests/languages', arguments, 'sr-c')]
 
 
 def pytest_in(name, folder, *targets):
