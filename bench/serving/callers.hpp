@@ -1,4 +1,4 @@
-// Connections to the servers that serve_client.cpp times: each sends one request again and again.
+// Clients of the servers that serve_client.cpp measures. Each sends one request repeatedly.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

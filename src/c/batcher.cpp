@@ -51,11 +51,9 @@ void finish(c10::ivalue::Future& future, sr_done done, void* context) noexcept {
 }  // namespace
 
 sr_status sr_batcher_new(const sr_module* module, const sr_batcher_options* options, sr_batcher** batcher) {
-  return guarded([&] {
+  return make_handle(batcher, "batcher", [&] {
     require(module, "module");
-    require(batcher, "batcher");
-    *batcher = nullptr;
-    *batcher = new sr_batcher{sr::Batcher(module->module, read_options(options)), module->module};
+    return new sr_batcher{sr::Batcher(module->module, read_options(options)), module->module};
   });
 }
 
@@ -86,11 +84,8 @@ sr_status sr_batcher_submit(const sr_batcher* batcher, const sr_session* session
 }
 
 sr_status sr_batcher_report(const sr_batcher* batcher, char** json) {
-  return guarded([&] {
-    require(batcher, "batcher");
-    require(json, "json");
-    *json = copy_of(json_of(batcher->batcher.report()));
-  });
+  return write_report(
+      batcher, "batcher", [](const sr_batcher& of) -> const auto& { return of.batcher; }, json);
 }
 
 void sr_batcher_free(sr_batcher* batcher) {

@@ -46,7 +46,7 @@ sr_status fail_with_current_exception() noexcept {
   } catch (const std::exception& error) {
     return fail(SR_OPERATOR, error.what());
   } catch (...) {
-    return fail(SR_OPERATOR, "An operator threw what is no exception of the standard library.");
+    return fail(SR_OPERATOR, "An operator threw an exception of an unknown type.");
   }
 }
 

@@ -110,6 +110,16 @@ sr_status call_into(const Callee& callee, const c10::FunctionSchema& schema, con
   });
 }
 
+// Stores the handle that make() returns. `name` is that of the parameter.
+template <class Handle, class Make>
+sr_status make_handle(Handle** made, const char* name, const Make& make) {
+  return guarded([&] {
+    require(made, name);
+    *made = nullptr;
+    *made = make();
+  });
+}
+
 // Returns tensors that lie on the caller's memory for longer than a call.
 std::vector<at::Tensor> lasting_tensors(const sr_tensor* outputs, std::size_t count);
 
@@ -118,5 +128,15 @@ char* copy_of(const std::string& text);
 
 std::string json_of(const PoolReport& report);
 std::string json_of(const BatcherReport& report);
+
+// Stores the report of source(handle) as JSON. `name` is that of the handle's parameter.
+template <class Handle, class Source>
+sr_status write_report(const Handle* handle, const char* name, const Source& source, char** json) {
+  return guarded([&] {
+    require(handle, name);
+    require(json, "json");
+    *json = copy_of(json_of(source(*handle).report()));
+  });
+}
 
 }  // namespace sr::c

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <istream>
 #include <new>
+#include <streambuf>
 
 #include <ATen/Parallel.h>
 
@@ -9,11 +10,19 @@
 #include <sr/static_runtime.hpp>
 #include <sr/version.hpp>
 
-#include "bytes_buffer.hpp"
 #include "handles.hpp"
 
 namespace sr::c {
 namespace {
+
+// The bytes must outlive it.
+class BytesBuffer final : public std::streambuf {
+ public:
+  BytesBuffer(const void* bytes, std::size_t size) {
+    auto* const begin = static_cast<char*>(const_cast<void*>(bytes));
+    setg(begin, begin, begin + size);
+  }
+};
 
 StaticModuleOptions read_options(const sr_module_options* options) {
   const auto given = known_part<sr_module_options>(options);
@@ -67,23 +76,19 @@ void sr_text_free(char* text) {
 }
 
 sr_status sr_module_load(const char* path, const sr_module_options* options, sr_module** module) {
-  return guarded([&] {
+  return make_handle(module, "module", [&] {
     require(path, "path");
-    require(module, "module");
-    *module = nullptr;
-    *module = new sr_module(sr::load(path, read_options(options)));
+    return new sr_module(sr::load(path, read_options(options)));
   });
 }
 
 sr_status sr_module_load_bytes(const void* bytes, size_t size, const sr_module_options* options,
                                sr_module** module) {
-  return guarded([&] {
+  return make_handle(module, "module", [&] {
     require(static_cast<const char*>(bytes), "bytes");
-    require(module, "module");
-    *module = nullptr;
     BytesBuffer buffer(bytes, size);
     std::istream stream(&buffer);
-    *module = new sr_module(sr::load(stream, read_options(options)));
+    return new sr_module(sr::load(stream, read_options(options)));
   });
 }
 
@@ -112,12 +117,10 @@ sr_status sr_module_reserve(const sr_module* module, const sr_value* args, size_
 }
 
 sr_status sr_module_method(const sr_module* module, const char* name, sr_module** method) {
-  return guarded([&] {
+  return make_handle(method, "method", [&] {
     require(module, "module");
     require(name, "name");
-    require(method, "method");
-    *method = nullptr;
-    *method = new sr_module(module->module.method(name));
+    return new sr_module(module->module.method(name));
   });
 }
 
@@ -144,22 +147,17 @@ sr_status sr_module_update(const sr_module* module, const char* const* names, co
 }
 
 sr_status sr_module_report(const sr_module* module, char** json) {
-  return guarded([&] {
-    require(module, "module");
-    require(json, "json");
-    *json = copy_of(json_of(module->module.report()));
-  });
+  return write_report(
+      module, "module", [](const sr_module& of) -> const auto& { return of.module; }, json);
 }
 
 sr_status sr_module_bind(const sr_module* module, const sr_value* args, size_t count,
                          const sr_tensor* outputs, size_t output_count, sr_bound** bound) {
-  return guarded([&] {
+  return make_handle(bound, "bound", [&] {
     require(module, "module");
-    require(bound, "bound");
-    *bound = nullptr;
     Arguments read = read_arguments(module->module.schema(), args, count, {});
     const sr::StaticRuntime<> runtime(module->module);
-    *bound = new sr_bound{runtime.bind(std::move(read.values), lasting_tensors(outputs, output_count))};
+    return new sr_bound{runtime.bind(std::move(read.values), lasting_tensors(outputs, output_count))};
   });
 }
 

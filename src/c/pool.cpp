@@ -6,15 +6,13 @@ using namespace sr::c;
 
 sr_status sr_pool_new(const sr_module* module, size_t max_runtimes, int64_t timeout_ns,
                       int32_t intra_op_threads, sr_pool** pool) {
-  return guarded([&] {
+  return make_handle(pool, "pool", [&] {
     require(module, "module");
-    require(pool, "pool");
-    *pool = nullptr;
     sr::RuntimePoolOptions options;
     options.max_runtimes = max_runtimes;
     if (timeout_ns >= 0) options.timeout = std::chrono::nanoseconds(timeout_ns);
     options.intra_op_threads = intra_op_threads;
-    *pool = new sr_pool{sr::RuntimePool<>(module->module, options), module->module};
+    return new sr_pool{sr::RuntimePool<>(module->module, options), module->module};
   });
 }
 
@@ -31,11 +29,8 @@ sr_status sr_pool_call_into(const sr_pool* pool, const sr_value* args, size_t co
 }
 
 sr_status sr_pool_report(const sr_pool* pool, char** json) {
-  return guarded([&] {
-    require(pool, "pool");
-    require(json, "json");
-    *json = copy_of(json_of(pool->runtimes.report()));
-  });
+  return write_report(
+      pool, "pool", [](const sr_pool& of) -> const auto& { return of.runtimes; }, json);
 }
 
 void sr_pool_free(sr_pool* pool) {

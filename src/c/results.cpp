@@ -7,6 +7,7 @@
 #include <ATen/DLConvertor.h>
 #include <ATen/core/Dict.h>
 
+#include <sr/base/identity.hpp>
 #include <sr/error.hpp>
 
 #include "../values/conform.hpp"
@@ -21,21 +22,7 @@ bool is_lazy(const at::Tensor& tensor) {
   return tensor.is_conj() || tensor.is_neg();
 }
 
-// Calls visit(tensor) for the tensors of a result, depth first.
-template <class Visit>
-void visit_tensors(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) visit(value.toTensor());
-  } else if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) visit_tensors(element, visit);
-  } else if (value.isList() && !value.isIntList() && !value.isDoubleList() && !value.isBoolList()) {
-    for (const c10::IValue& element : value.toListRef()) visit_tensors(element, visit);
-  } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) visit_tensors(entry.value(), visit);
-  }
-}
-
-// Describes a result. Tensors are visited in the order of visit_tensors.
+// Describes a result. Visits tensors in the order of each_tensor.
 class ResultWriter {
  public:
   explicit ResultWriter(sr_results& results) : results_(results) {}
@@ -91,7 +78,7 @@ class ResultWriter {
 }  // namespace sr::c
 
 sr_results::sr_results(c10::IValue of) : value(std::move(of)) {
-  sr::c::visit_tensors(value, [&](const at::Tensor& tensor) {
+  sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {
     const bool is_lazy = sr::c::is_lazy(tensor);
     if (is_lazy) resolved.push_back(tensor.resolve_conj().resolve_neg());
     described.push_back(sr::c::described(is_lazy ? resolved.back() : tensor));
@@ -128,7 +115,7 @@ sr_status sr_results_to_dlpack(const sr_results* results, size_t index, void** m
     }
     at::Tensor chosen;
     std::size_t at = 0;
-    sr::c::visit_tensors(results->value, [&](const at::Tensor& tensor) {
+    sr::detail::each_tensor(results->value, [&](const at::Tensor& tensor) {
       if (at++ == index) chosen = tensor;
     });
     *managed = at::toDLPack(sr::c::is_lazy(chosen) ? chosen.resolve_conj().resolve_neg() : chosen);

@@ -12,11 +12,7 @@ namespace {
 
 template <class Make>
 sr_status make_session(sr_session** session, const Make& make) {
-  return guarded([&] {
-    require(session, "session");
-    *session = nullptr;
-    *session = new sr_session{make()};
-  });
+  return make_handle(session, "session", [&] { return new sr_session{make()}; });
 }
 
 }  // namespace
@@ -105,13 +101,11 @@ sr_status sr_session_load(const sr_session* session, const sr_value* state, int3
 
 sr_status sr_session_bind(const sr_session* session, const sr_value* args, size_t count,
                           const sr_tensor* outputs, size_t output_count, sr_bound** bound) {
-  return guarded([&] {
+  return make_handle(bound, "bound", [&] {
     require(session, "session");
-    require(bound, "bound");
-    *bound = nullptr;
     Arguments read = read_arguments(session->session.schema(), args, count, {});
-    *bound =
-        new sr_bound{session->session.bind(std::move(read.values), lasting_tensors(outputs, output_count))};
+    return new sr_bound{
+        session->session.bind(std::move(read.values), lasting_tensors(outputs, output_count))};
   });
 }
 

@@ -50,7 +50,7 @@ c10::ScalarType dtype_of(sr_dtype given, const char* name) {
                    ", lanes " + std::to_string(given.lanes) + ", of which there is none.");
 }
 
-// A description that has been checked.
+// A valid description of a tensor, as LibTorch needs it.
 struct Checked {
   c10::ScalarType dtype;
   c10::IntArrayRef sizes, strides;  // no strides: dense
@@ -153,7 +153,7 @@ bool place(const at::Tensor& tensor, const sr_tensor& described) {
 }
 
 bool can_be_placed(const at::Tensor& tensor) {
-  // A model may have given the tensor memory of its own, or a gradient.
+  // The model may have resized the tensor, or made it require a gradient.
   return tensor.use_count() == 1 && tensor.storage().use_count() == 1 &&
          !tensor.storage().unsafeGetStorageImpl()->resizable() && !tensor.requires_grad();
 }

@@ -1,4 +1,4 @@
-// Arguments of a caller as values of LibTorch, and results as the caller reads them.
+// Converts arguments of sr.h to values of LibTorch, and holds results for the caller.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,9 @@
 
 namespace sr::c {
 
-// The arguments and buffers of one call, on the caller's memory. A thread keeps those of its last call,
-// because it takes long to make tensors. A call within another call of the thread has its own.
+// Holds the arguments and output tensors of one call, which lie in the caller's memory. Each thread keeps the
+// tensors of its last call and uses them again, because creating a tensor is slow. A nested call creates new
+// ones.
 class CallFrame {
  public:
   CallFrame();

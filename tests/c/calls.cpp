@@ -22,7 +22,7 @@ TEST_CASE("a tensor has the layout of DLPack's", "[c]") {
   CHECK(std::strchr(sr_version(), '.') != nullptr);
 }
 
-TEST_CASE("tensors of every dtype and layout go in and out", "[c]") {
+TEST_CASE("arguments and results may have every dtype and layout", "[c]") {
   const auto module = load("def forward(self, x):\n    return x + x\n");
   for (const at::ScalarType dtype :
        {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kByte, at::kChar, at::kShort, at::kInt,

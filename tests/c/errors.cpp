@@ -60,7 +60,7 @@ TEST_CASE("an operator's exception is a status with its sentence, and the next c
   CHECK(sr_module_call(module.get(), number.data(), 2, nullptr, nullptr) == SR_ARGUMENT);
 }
 
-TEST_CASE("what cannot be described is refused", "[c]") {
+TEST_CASE("a result without a DLPack description fails with SR_UNSUPPORTED", "[c]") {
   const auto sparse = load("def forward(self, x):\n    return x.to_sparse()\n");
   const Args args(at::eye(3));
   sr_results* results = nullptr;

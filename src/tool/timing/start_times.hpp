@@ -20,14 +20,14 @@ class StartTimes {
         static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec));
   }
 
-  // Adds the time since the last note.
+  // Records the time since the previous note() or skip() under this name.
   void note(std::string part) {
     const Clock::time_point now = Clock::now();
     add(std::move(part), std::chrono::duration<double>(now - last_).count());
     last_ = now;
   }
 
-  // Leaves the time since the last note out.
+  // Restarts the clock, so that the time until now is not recorded.
   void skip() { last_ = Clock::now(); }
 
   void print(std::ostream& out) const {

@@ -129,7 +129,7 @@ class Wrappers {
   }
 
   std::vector<Bound> bound_;
-  std::vector<c10::TensorImpl*> sharing_;  // those that have a storage in common with others
+  std::vector<c10::TensorImpl*> sharing_;  // tensors whose storage may hold other tensors
   std::vector<Varying> varying_;           // those whose sizes or strides differ between calls
 };
 
