@@ -7,6 +7,8 @@ import argparse
 import shlex
 import sys
 
+from make_wheel import TORCH_VERSIONS
+
 PYTHONPATH = 'PYTHONPATH="$root/build/python${PYTHONPATH:+:$PYTHONPATH}"'
 CHECKS = ('format', 'sources', 'readme', 'abi', 'headers', 'tidy')
 
@@ -104,7 +106,7 @@ SUITES = {
 }
 # What `./dev test --long` adds: each in a separate process, and all of them even if one fails.
 LONG = ('test fuzz', 'test stress --seconds 600', 'test soak', 'test serving', 'test exhaustive', 'test conformance', 'test quantized --count 300',
-        'test examples', 'test languages', 'test ray', 'test clients', 'docs', 'test pages', 'package', 'package --isolated --without-json',
+        'test examples', 'test languages', 'test ray', 'test clients', 'docs', 'test pages', 'package', 'package --isolated --without-json --torch 2.13.0 --python',
         'bench counts --destination build/instruction_counts_all.json')
 
 
@@ -196,6 +198,13 @@ def run(arguments):
     return [*built('sr'), "say 'main job'", f'"$python" tools/main_job.py {quoted(arguments)}']
 
 
+def package(arguments):
+    everywhere = '--everywhere' in arguments
+    making = [argument for argument in arguments if argument != '--everywhere']
+    trying = ['--without-json'] * ('--without-json' in making) + ['--torch', *TORCH_VERSIONS] * everywhere
+    return ['setup', f'"$python" tools/make_wheel.py {quoted(making)}', f'"$python" tools/try_wheel.py dist/*.whl {quoted(trying)}']
+
+
 def docs(_):
     return [*built('python-package', needs=('setup', 'setup_site')),
             f'{PYTHONPATH} NO_MKDOCS_2_WARNING=1 {environment("site")} -m mkdocs build --quiet --config-file tools/site/mkdocs.yml',
@@ -210,8 +219,7 @@ VERBS = {
     'check': (check, f'[{"|".join(CHECKS)}]...  format, orphan sources, README and docs, the C ABI, headers alone, lint'),
     'bench': (bench, f'[{"|".join(BENCHES)}|NAME [ARGUMENT...]]  a program of bench/, such as suite or steps; or all'),
     'docs': (docs, 'the documentation as a site with references of C++ and Python, in build/site'),
-    'package': (lambda a: ['setup', f'"$python" tools/make_wheel.py {quoted(a)}'],
-                '[--isolated] [--without-json]  a wheel in dist/, tried where there is no compiler'),
+    'package': (package, '[--torch VERSION...] [--python PYTHON...] [--everywhere]  a wheel in dist/, tried where there is no compiler'),
     'python': (lambda a: ['setup >&2', f'{PYTHONPATH} "$python" {quoted(a)}'], "[ARGUMENT...]  the environment's Python, with the package of the build"),
     'fmt': (lambda _: ['install_packages "${check_packages[@]}"', 'cpp_files | xargs -0 -r clang-format -i'], 'format every C++ file in place'),
     'clean': (lambda _: ['rm -rf build build-address build-undefined build-thread build-torch-* dist'], 'remove what was built (.venv and .torch stay)'),

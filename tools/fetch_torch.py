@@ -1,8 +1,8 @@
-"""Unpacks what C++ needs of one version of LibTorch: headers and libraries of processors, from its wheel.
+"""Unpacks what a build needs of one version of LibTorch: headers and libraries of processors, from its wheel.
 
 Wheels for Linux are built with CUDA. Of those, everything that needs a GPU stays behind, but for two small libraries
-that libtorch_cpu.so itself names. Python cannot import the result: tests in Python need the version of
-tools/requirements.txt.
+that libtorch_cpu.so itself names. Python cannot import the result, though extensions for any Python can be linked with
+it: tests in Python need the version of tools/requirements.txt.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 
 # libtorch.so would load the libraries of CUDA, and has no functions itself.
-WANTED = re.compile(r'torch/(include/.*|version\.py|lib/(libtorch_cpu|libc10|libtorch_global_deps|lib\w*gomp[^/]*)\.so[.\d]*)')
+WANTED = re.compile(r'torch/(include/.*|version\.py|lib/(libtorch_cpu|libtorch_python|libc10|libtorch_global_deps|lib\w*gomp[^/]*)\.so[.\d]*)')
 PINNED = re.compile(r'^Requires-Dist: cuda-toolkit\[[^]]*\]==([\d.]+)', re.MULTILINE)
 CUDA_LIBRARY = re.compile(r'(?:.*/)?(lib(?:cudart|cupti)\.so[.\d]*)')
 
@@ -58,6 +58,22 @@ def fetch(version: str, to: pathlib.Path):
             for part in download(sorted(parts), pathlib.Path(folder, 'parts')):
                 unpack(part, CUDA_LIBRARY, pathlib.Path(folder, 'unpacked/torch/lib'))
         pathlib.Path(folder, 'unpacked').rename(to)
+
+
+def version_of(torch: pathlib.Path) -> str:
+    """The version of an unpacked LibTorch, without what follows a plus."""
+    return re.search(r"__version__ = '([^+']+)", (torch / 'version.py').read_text())[1]
+
+
+def fetched(name: str, to: pathlib.Path) -> pathlib.Path:
+    """The folder of torch that `name` is, or that has that version, which is fetched into `to` unless it is there."""
+    if pathlib.Path(name).is_dir():
+        return pathlib.Path(name).resolve()
+    torch = to / name / 'torch'
+    if not (torch / 'lib' / 'libtorch_python.so').exists():
+        to.mkdir(exist_ok=True)
+        fetch(name, to / name)
+    return torch
 
 
 def main():

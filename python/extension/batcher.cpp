@@ -17,6 +17,7 @@
 
 #include "async_calls.hpp"
 #include "caller.hpp"
+#include "reports.hpp"
 #include "running.hpp"
 #include "session.hpp"
 
@@ -91,24 +92,7 @@ struct PythonBatcher {
   }
 
   py::dict report() const {
-    const BatcherReport report = without_gil([&] { return batcher->report(); });
-    py::dict figures;
-    figures["requests"] = report.requests;
-    figures["refused"] = report.refused;
-    figures["cancelled"] = report.cancelled;
-    figures["failed"] = report.failed;
-    figures["batches"] = report.batches;
-    figures["rows"] = report.rows;
-    figures["divided"] = report.divided;
-    figures["waiting_seconds"] = report.waiting_seconds;
-    figures["waiting"] = report.waiting;
-    figures["running"] = report.running;
-    py::dict by_rows;
-    for (std::size_t i = 0; i < report.batches_by_rows.size(); ++i) {
-      if (report.batches_by_rows[i] != 0) by_rows[py::int_(std::size_t{1} << i)] = report.batches_by_rows[i];
-    }
-    figures["batches_by_rows"] = by_rows;
-    return figures;
+    return described(without_gil([&] { return batcher->report(); }));
   }
 };
 

@@ -31,6 +31,13 @@ bool contains(const std::vector<py::object>& keys, py::handle key) {
   return std::ranges::any_of(keys, [&](const py::object& known) { return known.equal(key); });
 }
 
+// The element of a list, which another thread may change meanwhile. Throws IndexError.
+py::object element_of(py::handle list, std::size_t i) {
+  PyObject* const element = PySequence_GetItem(list.ptr(), static_cast<Py_ssize_t>(i));
+  if (element == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(element);
+}
+
 // True if the __init__ of a dataclass only assigns its `count` fields. Compares its bytecode with that of the
 // __init__ which Python generates for the same field names.
 bool assigns_fields_only(const py::object& type, std::size_t count) {
@@ -188,7 +195,7 @@ void TreeNode::flatten(py::handle value, const TreePath& path, std::vector<py::o
             static_cast<std::size_t>(PyList_GET_SIZE(object)) != children_.size())
           refuse(value, path);
         if (i == children_.size()) return;
-        children_[i].flatten(PyList_GET_ITEM(object, static_cast<Py_ssize_t>(i)), {&path, i}, leaves);
+        children_[i].flatten(element_of(value, i), {&path, i}, leaves);
       }
     case Kind::dict:
       return flatten_dict(value, path, leaves);
@@ -201,14 +208,16 @@ void TreeNode::flatten_dict(py::handle value, const TreePath& path, std::vector<
   if (!has_type(value, type_)) refuse(value, path);
   bool fits = static_cast<std::size_t>(PyDict_Size(value.ptr())) == keys_.size();
   for (std::size_t i = 0; fits && i < keys_.size(); ++i) {
-    PyObject* const element = PyDict_GetItemWithError(value.ptr(), keys_[i].ptr());
-    if (element == nullptr && PyErr_Occurred()) throw py::error_already_set();
-    fits = element != nullptr;
+    const auto element = py::reinterpret_steal<py::object>(PyObject_GetItem(value.ptr(), keys_[i].ptr()));
+    if (!element && PyErr_ExceptionMatches(PyExc_KeyError) == 0) throw py::error_already_set();
+    if (!element) PyErr_Clear();
+    fits = static_cast<bool>(element);
     if (fits) children_[i].flatten(element, {&path, i, keys_[i]}, leaves);
   }
   if (fits) return;
   std::vector<py::object> given;
-  for (const py::handle key : value) given.push_back(py::reinterpret_borrow<py::object>(key));
+  for (const py::handle key : py::list(py::reinterpret_borrow<py::object>(value)))
+    given.push_back(py::reinterpret_borrow<py::object>(key));
   throw ArgumentError("The dictionary that is " + path.text() + " " + difference(keys_, given) +
                       ". The model was exported with the keys " + listed(keys_) + ".");
 }

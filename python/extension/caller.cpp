@@ -1,5 +1,6 @@
 #include "caller.hpp"
 
+#include <atomic>
 #include <structmember.h>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ void add_buffers(py::handle out, bool nested, std::vector<at::Tensor>& buffers) 
   } else if (py::isinstance<py::list>(out) || py::isinstance<py::tuple>(out)) {
     for (const py::handle element : out) add_buffers(element, nested, buffers);
   } else if (py::isinstance<py::dict>(out)) {
-    for (const auto& [key, element] : py::reinterpret_borrow<py::dict>(out))
+    for (const py::handle element : py::reinterpret_steal<py::list>(PyDict_Values(out.ptr())))
       add_buffers(element, nested, buffers);
   } else {
     if (nested) {
@@ -77,6 +78,10 @@ PyObject* call(PyObject* self, PyObject* const* values, std::size_t flagged, PyO
   }
 }
 
+std::atomic_ref<Callee*> callee_in(PyObject* self) {
+  return std::atomic_ref(reinterpret_cast<Caller*>(self)->callee);
+}
+
 PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* const self = type->tp_alloc(type, 0);
   if (self != nullptr) reinterpret_cast<Caller*>(self)->call = &call;
@@ -85,7 +90,7 @@ PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
 
 void destroy(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
-  delete std::exchange(reinterpret_cast<Caller*>(self)->callee, nullptr);
+  delete callee_in(self).exchange(nullptr);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -93,13 +98,21 @@ void destroy(PyObject* self) {
 }  // namespace
 
 Callee& callee_of(py::handle self) {
-  Callee* const callee = reinterpret_cast<Caller*>(self.ptr())->callee;
+  Callee* const callee = callee_in(self.ptr()).load(std::memory_order_acquire);
   if (callee == nullptr)
     throw py::type_error(
         "This sr.StaticModule was not initialised: its __init__ was not called. (A session is made by "
         "module.session().)");
   callee->engine->after_fork(sr::detail::forks_so_far());
   return *callee;
+}
+
+void set_callee(py::handle self, std::unique_ptr<Callee> callee) {
+  Callee* none = nullptr;
+  if (!callee_in(self.ptr()).compare_exchange_strong(none, callee.get(), std::memory_order_acq_rel))
+    throw ArgumentError("This " + std::string(py::str(py::type::handle_of(self).attr("__qualname__"))) +
+                        " was initialised before.");
+  static_cast<void>(callee.release());
 }
 
 std::vector<at::Tensor> buffers_of(const Callee& callee, PyObject* out) {

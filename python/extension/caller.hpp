@@ -51,10 +51,13 @@ struct Callee {
 struct Caller {
   PyObject ob_base;  // like PyObject_HEAD
   vectorcallfunc call;
-  Callee* callee;  // null before _begin
+  Callee* callee;  // null before set_callee; read and written atomically
 };
 
-// The callee of a Caller, ready for this process. Throws Python's TypeError. Needs the GIL.
+// Gives a new Caller what it calls. Throws ArgumentError if it has that already.
+void set_callee(pybind11::handle self, std::unique_ptr<Callee> callee);
+
+// The callee of a Caller, ready for this process. Throws Python's TypeError.
 Callee& callee_of(pybind11::handle self);
 
 // Makes the type, which has no methods except the call.

@@ -1,5 +1,7 @@
 #include "engine.hpp"
 
+#include <atomic>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -84,8 +86,10 @@ class PoolEngine : public Engine {
 }  // namespace
 
 void Engine::renew(unsigned forks) {
+  const std::scoped_lock lock(renewal_);
+  if (forks == forks_.load(std::memory_order_relaxed)) return;  // another thread was first
   replace_pool();
-  forks_ = forks;
+  forks_.store(forks, std::memory_order_release);
 }
 
 BatchModel batch_model(std::shared_ptr<Engine> engine) {

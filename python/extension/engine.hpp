@@ -1,6 +1,7 @@
 // A RuntimePool whose planner was chosen by name.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include <ATen/core/ivalue_inl.h>
 
 #include <sr/base/call_options.hpp>
+#include <sr/base/fork_safe_mutex.hpp>
 #include <sr/batching/options.hpp>
 #include <sr/bound_call.hpp>
 #include <sr/compat/benchmark.hpp>
@@ -26,7 +28,7 @@ struct Runs {
   int timed = 1;
 };
 
-// Any number of threads may call everything except after_fork, without the GIL. Arguments are bound: one
+// Any number of threads may call everything, without the GIL. Arguments are bound: one
 // value for each argument of the schema.
 class Engine {
  public:
@@ -58,10 +60,10 @@ class Engine {
   virtual IndividualMetrics benchmark_individual_ops(const std::vector<c10::IValue>& args,
                                                      Runs runs) const = 0;
 
-  // One thread at a time must call this first in a process that may be a child of fork(): runtimes that other
-  // threads of the parent were using would never be returned.
+  // Must be called first in a process that may be a child of fork(): runtimes that other threads of the
+  // parent were using would never be returned.
   void after_fork(unsigned forks) {
-    if (forks != forks_) renew(forks);
+    if (forks != forks_.load(std::memory_order_acquire)) renew(forks);
   }
 
  protected:
@@ -71,7 +73,8 @@ class Engine {
   void renew(unsigned forks);
   virtual void replace_pool() = 0;
 
-  unsigned forks_;
+  std::atomic<unsigned> forks_;
+  sr::detail::ForkSafeMutex renewal_;
 };
 
 // Calls of the engine as batches make them. Both keep it alive.

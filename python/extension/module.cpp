@@ -8,6 +8,7 @@
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
+#include <torch/version.h>
 
 #include <sr/base/processors.hpp>
 #include <sr/kernels/kernels.hpp>
@@ -28,6 +29,7 @@
 #include "reports.hpp"
 #include "running.hpp"
 #include "session.hpp"
+#include "values.hpp"
 
 namespace py = pybind11;
 
@@ -38,11 +40,9 @@ namespace {
 void initialise(py::handle self, std::shared_ptr<Prepared> prepared, std::shared_ptr<CallSpec> spec,
                 const std::string& planner, std::size_t max_runtimes, std::optional<double> timeout,
                 int intra_op_threads) {
-  auto* const caller = reinterpret_cast<Caller*>(self.ptr());
-  if (caller->callee != nullptr) throw py::type_error("This sr.StaticModule was initialised before.");
   const RuntimePoolOptions options{
       .max_runtimes = max_runtimes, .timeout = waiting_time(timeout), .intra_op_threads = intra_op_threads};
-  caller->callee = new Callee(std::move(prepared), std::move(spec), planner, options);
+  set_callee(self, std::make_unique<Callee>(std::move(prepared), std::move(spec), planner, options));
 }
 
 // Preparing takes milliseconds to seconds; other Python threads run meanwhile.
@@ -139,7 +139,7 @@ std::shared_ptr<torch::jit::Graph> graph_of(const Prepared& self) {
 
 StateDict state_of(const py::dict& given) {
   StateDict state;
-  for (const auto& [name, value] : given) {
+  for (const auto& [name, value] : snapshot(given)) {
     if (!py::isinstance<py::str>(name)) {
       throw ArgumentError("update() was given a state_dict with a name of the type " +
                           std::string(py::str(py::type::of(name).attr("__name__"))) + "; expected str.");
@@ -284,7 +284,9 @@ void define_caller(py::module_& module) {
 
 }  // namespace sr::python
 
-PYBIND11_MODULE(_C, module) {
+// Without the GIL, too: what threads share is constant, atomic or behind a mutex, and what Python code may
+// change during a call is copied or held by a reference.
+PYBIND11_MODULE(_C, module, py::mod_gil_not_used()) {
   using namespace sr::python;
   py::options options;
   options.disable_function_signatures();  // the stubs contain them, with types
@@ -298,6 +300,7 @@ PYBIND11_MODULE(_C, module) {
   define_caller(module);
   define_metrics(module);
   define_quantize(module);
+  module.attr("torch_version") = TORCH_VERSION;
   module.def("instruction_set", [] { return sr::kernels::kernels().table.name; });
   module.def(
       "processors", &sr::processors_allowed, py::arg("refresh") = false,

@@ -15,6 +15,7 @@
 
 #include "caller.hpp"
 #include "running.hpp"
+#include "values.hpp"
 
 namespace py = pybind11;
 
@@ -46,12 +47,6 @@ c10::IValue value_of(const std::string& name, py::handle given, const c10::TypeP
                       name);
 }
 
-void become(py::handle self, const Callee& from, std::unique_ptr<const Session> session,
-            std::shared_ptr<const Signature> signature) {
-  delete std::exchange(reinterpret_cast<Caller*>(self.ptr())->callee,
-                       new Callee(from, std::move(session), std::move(signature)));
-}
-
 }  // namespace
 
 void begin_session(py::handle self, py::handle other, const std::optional<CarriedResults>& carried,
@@ -64,12 +59,13 @@ void begin_session(py::handle self, py::handle other, const std::optional<Carrie
   });
   std::shared_ptr<const Signature> signature =
       carried ? std::make_shared<Signature>(session->schema(), call_spec) : from.signature;
-  become(self, from, std::move(session), std::move(signature));
+  set_callee(self, std::make_unique<Callee>(from, std::move(session), std::move(signature)));
 }
 
 void begin_method(py::handle self, py::handle session, py::handle module, const std::string& name) {
   const Callee& method = callee_of(module);
-  become(self, method, std::make_unique<const Session>(session_of(session).method(name)), method.signature);
+  auto own = std::make_unique<const Session>(session_of(session).method(name));
+  set_callee(self, std::make_unique<Callee>(method, std::move(own), method.signature));
 }
 
 void reset_session(py::handle self) {
@@ -89,7 +85,7 @@ void load_session(py::handle self, const py::dict& given, bool strict) {
   const Session session = with_own_state(callee_of(self));
   NamedState state;
   const std::vector<Session::Variable> variables = session.variables();
-  for (const auto& [name, value] : given) {
+  for (const auto& [name, value] : snapshot(given)) {
     const auto text = py::cast<std::string>(name);
     const auto known = std::ranges::find(variables, text, &Session::Variable::name);
     state.emplace(text, known == variables.end() ? c10::IValue() : value_of(text, value, known->type));

@@ -1,6 +1,7 @@
 #include "values.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -29,14 +30,39 @@ bool has_fields(const c10::FunctionSchema& schema, const std::vector<std::string
   return std::ranges::equal(schema.arguments(), fields, {}, &c10::Argument::name);
 }
 
+// The classes that the process has made, by the qualified name of their types.
+class NamedTupleClasses {
+ public:
+  // Returns a null object if there is none yet.
+  py::object find(const std::string& name, const c10::FunctionSchema& schema) {
+    const std::scoped_lock lock(mutex_);
+    return find_locked(name, schema);
+  }
+  // Returns the class that another thread has added meanwhile, if there is one.
+  py::object add(const std::string& name, const c10::FunctionSchema& schema, NamedTupleClass made) {
+    const std::scoped_lock lock(mutex_);
+    if (py::object known = find_locked(name, schema)) return known;
+    return by_name_[name].emplace_back(std::move(made)).made;
+  }
+
+ private:
+  py::object find_locked(const std::string& name, const c10::FunctionSchema& schema) {
+    for (const NamedTupleClass& each : by_name_[name]) {
+      if (has_fields(schema, each.fields)) return each.made;
+    }
+    return {};
+  }
+
+  std::mutex mutex_;  // not held while Python code runs, which may wait for another thread
+  std::unordered_map<std::string, std::vector<NamedTupleClass>> by_name_;
+};
+
 // Classes are never freed: a process has a few, and objects of them may outlive any module.
 py::object class_of(const c10::TupleType& type) {
-  static auto* const classes = new std::unordered_map<std::string, std::vector<NamedTupleClass>>;
+  static auto* const classes = new NamedTupleClasses;
   const c10::FunctionSchema& schema = *type.schema();
-  std::vector<NamedTupleClass>& known = (*classes)[type.name()->qualifiedName()];
-  for (const NamedTupleClass& each : known) {
-    if (has_fields(schema, each.fields)) return each.made;
-  }
+  const std::string name = type.name()->qualifiedName();
+  if (py::object known = classes->find(name, schema)) return known;
   NamedTupleClass added;
   py::list defaults;
   for (const c10::Argument& field : schema.arguments()) {
@@ -46,7 +72,7 @@ py::object class_of(const c10::TupleType& type) {
   added.made =
       py::module_::import("collections")
           .attr("namedtuple")(type.name()->name(), py::cast(added.fields), py::arg("defaults") = defaults);
-  return known.emplace_back(std::move(added)).made;
+  return classes->add(name, schema, std::move(added));
 }
 
 py::object tuple_to_python(const c10::IValue& value, bool may_be_named) {

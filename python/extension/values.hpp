@@ -1,4 +1,4 @@
-// Results of calls as Python objects.
+// Python objects: what callers give, and results of calls.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -7,6 +7,11 @@
 #include <ATen/core/jit_type.h>
 
 namespace sr::python {
+
+// Copies a dictionary that other threads may change.
+inline pybind11::dict snapshot(const pybind11::dict& given) {
+  return pybind11::reinterpret_steal<pybind11::dict>(PyDict_Copy(given.ptr()));
+}
 
 // True if a value of the type may be a named tuple, or contain one.
 bool may_be_named(const c10::TypePtr& type);

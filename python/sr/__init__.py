@@ -10,11 +10,10 @@ import atexit
 
 import torch
 
-from ._version import torch_version, version
+from ._build import locate_build
+from ._version import version
 
-if torch.__version__.split('+')[0] != torch_version.split('+')[0]:
-    raise ImportError(f'This copy of sr was built for torch {torch_version}, but torch {torch.__version__} is here. '
-                      'Build it again: pip install .')
+__path__ += locate_build(__name__, __path__, torch.__version__)  # where _C is
 
 from . import _C
 from ._backend import torch_backend

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from . import _C
-from ._version import torch_version, version
+from ._version import version
 
 
 class Info(dict[str, Any]):
@@ -29,6 +29,6 @@ def info() -> Info:
     ['built_for_torch', 'instruction_set', 'intra_op_threads']
     """
     return Info(
-        sr=version, torch=torch.__version__, built_for_torch=torch_version, python=platform.python_version(),
+        sr=version, torch=torch.__version__, built_for_torch=_C.torch_version, python=platform.python_version(),
         platform=platform.platform(), instruction_set=_C.instruction_set(), processors=_C.processors(),
         processors_of_machine=os.cpu_count(), intra_op_threads=torch.get_num_threads())

@@ -126,6 +126,23 @@ TEST_CASE("results have the structure that the model returns", "[c]") {
   }
 }
 
+TEST_CASE("keys of a dict may be tensors, which are tensors of the results, too", "[c]") {
+  const auto module = load("def forward(self, x):\n    return {x + 1: x * 2, x + 3: x * 4}\n");
+  const at::Tensor x = at::randn({3});
+  for (int round = 0; round < 3; ++round) {
+    const auto results = call(module.get(), Args(x));
+    std::size_t count = 0;
+    const sr_tensor* const tensors = sr_results_tensors(results.get(), &count);
+    REQUIRE(count == 4);
+    const sr_value* const root = sr_results_value(results.get());
+    REQUIRE(root->kind == SR_DICT);
+    REQUIRE(root->count == 4);
+    for (std::size_t i = 0; i < count; ++i)
+      CHECK(at::equal(copy_of(tensors[i]),
+                      i % 2 == 0 ? x + static_cast<int>(i + 1) : x * static_cast<int>(i + 1)));
+  }
+}
+
 TEST_CASE("arguments may be given by name", "[c]") {
   const auto module =
       load("def forward(self, x, scale: float = 2.0, shift: int = 1):\n    return x * scale + shift\n");

@@ -201,4 +201,26 @@ inline bool is_equal(const at::Tensor& a, const at::Tensor& b) {
          (a.numel() == 0 || at::equal(at::nan_to_num(a.to(at::kDouble)), at::nan_to_num(b.to(at::kDouble))));
 }
 
+// Adds up what its calls are given.
+inline torch::jit::Module counter() {
+  torch::jit::Module module("counter");
+  module.register_buffer("sum", at::zeros({1, 3}));
+  module.define("def forward(self, x):\n    self.sum += x\n    return self.sum.clone()\n");
+  return module;
+}
+
+inline Owned<sr_session> session_of(const sr_module* module) {
+  sr_session* session = nullptr;
+  REQUIRE(sr_session_new(module, &session) == SR_OK);
+  return Owned<sr_session>(session);
+}
+
+inline at::Tensor advance(const sr_session* session, const at::Tensor& x) {
+  const Args args(x);
+  sr_results* results = nullptr;
+  REQUIRE(sr_session_call(session, args.data(), args.size(), nullptr, &results) == SR_OK);
+  const Owned<sr_results> owned(results);
+  return tensor_of(results);
+}
+
 }  // namespace sr::test::c

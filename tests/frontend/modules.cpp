@@ -243,4 +243,23 @@ TEST_CASE("a module is called from four threads", "[modules]") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("threads prepare modules that share code, and add nothing to it", "[modules]") {
+  torch::jit::Module shared = script("def forward(self, x):\n    return torch.relu(x) * 2 + self.shift\n",
+                                     {{"shift", at::ones({1})}});
+  const std::size_t functions = shared._ivalue()->compilation_unit()->get_functions().size();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 25; ++i) {
+        const at::Tensor x = at::full({2}, t + i);
+        wrong += at::equal(StaticModule(shared)({x}).toTensor(), x * 2 + 1) ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(shared._ivalue()->compilation_unit()->get_functions().size() == functions);
+}
+
 }  // namespace sr::test::modules_tests

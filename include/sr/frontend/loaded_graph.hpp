@@ -23,8 +23,8 @@
 #include <sr/frontend/kept_constants.hpp>
 #include <sr/frontend/known_attributes.hpp>
 #include <sr/frontend/method_variables.hpp>
+#include <sr/frontend/private_clone.hpp>
 #include <sr/frontend/private_self.hpp>
-#include <sr/frontend/removed_methods.hpp>
 #include <sr/frontend/state_entry.hpp>
 #include <sr/frontend/threaded_attributes.hpp>
 #include <sr/frontend/weight_source.hpp>
@@ -192,7 +192,7 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
     throw UnsupportedOpError("The module " + module.type()->str() + " has no method '" + method +
                              "' to run.");
   }
-  torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, same tensors
+  torch::jit::Module copy = detail::private_clone(module);
   copy.eval();
   const std::shared_ptr<torch::jit::Graph> graph = detail::inlined(copy, method);
   const std::size_t arguments = graph->inputs().size();
@@ -234,7 +234,6 @@ inline LoadedGraph load_graph(const torch::jit::Module& module, const std::strin
     loaded.self = detail::private_self(frozen._ivalue(), *loaded.graph, hidden.copies());
   } else {
     loaded.graph->eraseInput(0);
-    detail::remove_methods({copy, frozen});
     if (state.empty() && module.get_methods().size() > 1 && detail::are_attributes(loaded.variables))
       loaded.source.emplace(module, owner);
   }

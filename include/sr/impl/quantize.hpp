@@ -22,6 +22,7 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <sr/base/error.hpp>
+#include <sr/frontend/private_clone.hpp>
 #include <sr/impl/layer_trial.hpp>
 #include <sr/impl/quantization_gate.hpp>
 #include <sr/load.hpp>
@@ -41,7 +42,7 @@ namespace quantization {
 inline torch::jit::Module frozen(const torch::jit::Module& module) {
   if (!module.find_method("forward"))
     throw UnsupportedOpError("The module " + module.type()->str() + " has no method 'forward' to quantize.");
-  torch::jit::Module copy = module.clone(/*inplace=*/true);  // new objects, the same tensors
+  torch::jit::Module copy = sr::detail::private_clone(module);
   copy.eval();
   try {
     return torch::jit::freeze_module(copy);

@@ -81,7 +81,7 @@ def test_errors_name_the_users_line(folder, arguments, line):
 def test_timings_tell_what_precedes_the_first_answer(folder):
     done = subprocess.run([TOOL, 'run', 'model.pt', *RIGHT, '--timings', '--repeat', '12'], cwd=folder, check=True, capture_output=True, text=True)
     rows = [line.split(' ms  ') for line in done.stdout.splitlines() if ' ms  ' in line]
-    assert [part.split(',')[0] for _, part in rows] == ['load the libraries', 'read the model', 'prepare it', 'make the inputs and a runtime',
+    assert [part.split(',')[0] for _, part in rows] == ['load the libraries', 'list the operators of LibTorch', 'read the model', 'prepare it', 'make the inputs and a runtime',
                                                         *(f'call {i}' for i in range(1, 9))]
     assert all(float(time) >= 0 for time, _ in rows) and float(rows[0][0]) > 1
     assert 'output' in done.stdout
