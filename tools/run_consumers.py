@@ -106,7 +106,7 @@ class Consumers:
             self.meson('test', '-C', build, '--print-errorlogs')
         else:
             run(self.environment.get('NINJA', 'ninja'), '-C', build, 'compiled_once.p/main.cpp.o',
-                'subprojects/sr/src/libsr_static.a.p/kernels_select.cpp.o')
+                'subprojects/sr/src/libsr_base.a.p/kernels_select.cpp.o')
 
     def pkgconfig(self):
         """g++ with the flags of sr.pc."""

@@ -95,14 +95,13 @@ c10::IValue read_argument(const c10::Argument& argument, const sr_value& given) 
 
 // Returns the number of arguments by position.
 std::size_t positional_count(const c10::FunctionSchema& schema, const sr_value* args, std::size_t count,
-                             const sr_call_options& options) {
+                             std::size_t named) {
   if (count > 0) require(args, "args");
-  if (options.named > count) {
-    throw ArgumentError("The options name " + std::to_string(options.named) + " arguments, but there are " +
+  if (named > count) {
+    throw ArgumentError("The options name " + std::to_string(named) + " arguments, but there are " +
                         std::to_string(count) + ".");
   }
-  if (options.named > 0) require(options.names, "names");
-  const std::size_t positional = count - options.named, declared = schema.arguments().size();
+  const std::size_t positional = count - named, declared = schema.arguments().size();
   if (positional > declared) {
     throw ArgumentError("There are " + std::to_string(positional) + " arguments, but the model takes " +
                         std::to_string(declared) + ".");
@@ -113,6 +112,7 @@ std::size_t positional_count(const c10::FunctionSchema& schema, const sr_value* 
 // Reads the arguments behind those by position.
 void read_named(const c10::FunctionSchema& schema, const sr_value* args, const sr_call_options& options,
                 KeywordArgs& named) {
+  if (options.named > 0) require(options.names, "names");
   for (std::size_t i = 0; i < options.named; ++i) {
     require(options.names[i], "names");
     const std::string name = options.names[i];
@@ -155,14 +155,19 @@ CallFrame::~CallFrame() {
 }
 
 void CallFrame::read(const c10::FunctionSchema& schema, const sr_value* args, std::size_t count,
-                     const sr_call_options& options) {
-  const std::size_t positional = positional_count(schema, args, count, options);
-  kept_->values.resize(positional);
+                     std::size_t named) {
+  const std::size_t positional = positional_count(schema, args, count, named);
+  if (kept_->values.size() != positional) kept_->values.resize(positional);
   for (std::size_t i = 0; i < positional; ++i) {
     c10::IValue& value = kept_->values[i];
     if (!is_placed(value, args[i])) value = read_argument(schema.arguments()[i], args[i]);
   }
-  if (options.named > 0) read_named(schema, args + positional, options, named_);
+}
+
+void CallFrame::read(const c10::FunctionSchema& schema, const sr_value* args, std::size_t count,
+                     const sr_call_options& options) {
+  read(schema, args, count, options.named);
+  read_named(schema, args + (count - options.named), options, named_.emplace());
 }
 
 void CallFrame::read_outputs(const sr_tensor* outputs, std::size_t count) {
@@ -176,7 +181,7 @@ void CallFrame::read_outputs(const sr_tensor* outputs, std::size_t count) {
 
 Arguments read_arguments(const c10::FunctionSchema& schema, const sr_value* args, std::size_t count,
                          const sr_call_options& options) {
-  const std::size_t positional = positional_count(schema, args, count, options);
+  const std::size_t positional = positional_count(schema, args, count, options.named);
   Arguments arguments;
   for (std::size_t i = 0; i < positional; ++i)
     arguments.values.push_back(read_argument(schema.arguments()[i], args[i]));

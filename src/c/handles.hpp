@@ -88,7 +88,7 @@ sr_status call(const Callee& callee, const c10::FunctionSchema& schema, const sr
     *results = nullptr;
     CallFrame frame;
     if (options == nullptr) {
-      frame.read(schema, args, count, {});
+      frame.read(schema, args, count);
       *results = new sr_results(call_plainly(callee, frame.values()));
       return;
     }
@@ -104,7 +104,7 @@ sr_status call_into(const Callee& callee, const c10::FunctionSchema& schema, con
                     std::size_t count, const sr_tensor* outputs, std::size_t output_count) {
   return guarded([&] {
     CallFrame frame;
-    frame.read(schema, args, count, {});
+    frame.read(schema, args, count);
     frame.read_outputs(outputs, output_count);
     callee.run_into(frame.values(), frame.outputs());
   });

@@ -7,6 +7,7 @@
 #include <ATen/DLConvertor.h>
 #include <ATen/core/Dict.h>
 
+#include <sr/base/config.hpp>
 #include <sr/base/identity.hpp>
 #include <sr/error.hpp>
 
@@ -74,8 +75,27 @@ class ResultWriter {
   std::size_t next_ = 0;
 };
 
+// The memory of one sr_results, or null.
+struct SpareMemory {
+  void* memory = nullptr;
+  ~SpareMemory() { ::operator delete(std::exchange(memory, nullptr)); }
+};
+thread_local SpareMemory spare;
+
 }  // namespace
 }  // namespace sr::c
+
+void* sr_results::operator new(std::size_t size) {
+  void* const known = std::exchange(sr::c::spare.memory, nullptr);
+  return known != nullptr ? known : ::operator new(size);
+}
+void sr_results::operator delete(void* memory, std::size_t size) {
+  if (sr::kReusesBlocks && sr::c::spare.memory == nullptr) {
+    sr::c::spare.memory = memory;
+  } else {
+    ::operator delete(memory, size);
+  }
+}
 
 sr_results::sr_results(c10::IValue of) : value(std::move(of)) {
   sr::detail::each_tensor(value, [&](const at::Tensor& tensor) {

@@ -37,6 +37,26 @@ constexpr std::array<KnownDtype, 16> kDtypes{{{{2, 32, 1}, c10::ScalarType::Floa
                                               {{5, 64, 1}, c10::ScalarType::ComplexFloat},
                                               {{5, 128, 1}, c10::ScalarType::ComplexDouble}}};
 
+// The same by the dtype of LibTorch. A code of 0 bits stands for a dtype that DLPack does not have.
+constexpr auto kDlpackDtypes = [] {
+  std::array<sr_dtype, static_cast<std::size_t>(c10::NumScalarTypes)> table{};
+  for (const KnownDtype& known : kDtypes) table[static_cast<std::size_t>(known.dtype)] = known.dlpack;
+  return table;
+}();
+
+sr_dtype dlpack_of(c10::ScalarType dtype) {
+  return kDlpackDtypes[static_cast<std::size_t>(dtype)];
+}
+
+// The bytes of a number, of which a complex element has two.
+std::size_t alignment_of(sr_dtype dtype) {
+  return dtype.bits >> (dtype.code == 5 ? 4 : 3);
+}
+
+bool is_same(sr_dtype a, sr_dtype b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
+
 [[noreturn]] void refuse(const char* name, const std::string& what) {
   throw ArgumentError("The tensor of the argument '" + std::string(name) + "' " + what, name);
 }
@@ -80,8 +100,7 @@ Checked checked(const sr_tensor& given, const char* name) {
                      : at::detail::computeStorageNbytes(result.sizes, result.strides, element);
   if (given.data == nullptr && result.bytes != 0) refuse(name, "has elements, but its data are null.");
   result.data = given.data == nullptr ? nullptr : static_cast<char*>(given.data) + given.byte_offset;
-  if (reinterpret_cast<std::uintptr_t>(result.data) % c10::elementSize(c10::toRealValueType(result.dtype)) !=
-      0)
+  if (reinterpret_cast<std::uintptr_t>(result.data) % alignment_of(given.dtype) != 0)
     refuse(name, "lies at an address that is no multiple of the size of its elements.");
   return result;
 }
@@ -106,45 +125,47 @@ at::Tensor tensor_of(const sr_tensor& described, const char* name) {
 }
 
 std::optional<sr_dtype> dlpack_dtype(c10::ScalarType dtype) {
-  const auto* const known = std::ranges::find(kDtypes, dtype, &KnownDtype::dtype);
-  return known == kDtypes.end() ? std::nullopt : std::optional(known->dlpack);
+  const sr_dtype known = dlpack_of(dtype);
+  return known.bits == 0 ? std::nullopt : std::optional(known);
 }
 
 sr_tensor described(const at::Tensor& tensor) {
-  const std::optional<sr_dtype> dtype = dlpack_dtype(tensor.scalar_type());
-  if (!dtype || tensor.layout() != c10::kStrided || !tensor.is_cpu()) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  const sr_dtype dtype = dlpack_of(tensor.scalar_type());
+  if (dtype.bits == 0 || impl.layout() != c10::kStrided || !impl.is_cpu()) {
     throw UnsupportedOpError("A result is a tensor of dtype " +
                              std::string(c10::toString(tensor.scalar_type())) + ", layout " +
                              c10::str(tensor.layout()) + " and device " + tensor.device().str() +
                              ", which this interface cannot describe.");
   }
-  return {const_cast<void*>(tensor.const_data_ptr()),
+  return {const_cast<void*>(impl.data()),
           {1, 0},
-          static_cast<std::int32_t>(tensor.dim()),
-          *dtype,
-          const_cast<std::int64_t*>(tensor.sizes().data()),
-          const_cast<std::int64_t*>(tensor.strides().data()),
+          static_cast<std::int32_t>(impl.dim()),
+          dtype,
+          const_cast<std::int64_t*>(impl.sizes().data()),
+          const_cast<std::int64_t*>(impl.strides().data()),
           0};
 }
 
 bool place(const at::Tensor& tensor, const sr_tensor& described) {
   c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
-  const std::size_t alignment = c10::elementSize(c10::toRealValueType(tensor.scalar_type()));
+  const c10::IntArrayRef sizes = impl->sizes();
+  const sr_dtype dtype = dlpack_of(tensor.scalar_type());
   const auto address = reinterpret_cast<std::uintptr_t>(described.data) + described.byte_offset;
-  const auto* const known = std::ranges::find(kDtypes, tensor.scalar_type(), &KnownDtype::dtype);
-  const bool has_dtype = known != kDtypes.end() && std::bit_cast<std::uint32_t>(known->dlpack) ==
-                                                       std::bit_cast<std::uint32_t>(described.dtype);
-  const auto is_as_wide = [](c10::IntArrayRef own, const std::int64_t* given) {
-    for (std::size_t d = 0; d < own.size(); ++d) {
+  if (described.device.type != 1 || described.data == nullptr || !is_same(dtype, described.dtype) ||
+      (address & (alignment_of(dtype) - 1)) != 0 || impl->storage_offset() != 0 ||
+      described.ndim != static_cast<std::int32_t>(sizes.size()) ||
+      (described.ndim > 0 && described.shape == nullptr))
+    return false;
+  const auto is_as_wide = [&](const std::int64_t* own, const std::int64_t* given) {
+    for (std::int32_t d = 0; d < described.ndim; ++d) {
       if (own[d] != given[d]) return false;
     }
     return true;
   };
-  if (described.device.type != 1 || described.data == nullptr || described.ndim != impl->dim() ||
-      !has_dtype || (address & (alignment - 1)) != 0 || (described.ndim > 0 && described.shape == nullptr) ||
-      impl->storage_offset() != 0 || !is_as_wide(impl->sizes(), described.shape))
-    return false;
-  if (described.strides == nullptr ? !impl->is_contiguous() : !is_as_wide(impl->strides(), described.strides))
+  if (!is_as_wide(sizes.data(), described.shape)) return false;
+  if (described.strides == nullptr ? !impl->is_contiguous()
+                                   : !is_as_wide(impl->strides().data(), described.strides))
     return false;
   c10::StorageImpl* const storage = impl->unsafe_storage().unsafeGetStorageImpl();
   auto* const data = reinterpret_cast<void*>(address);
@@ -153,9 +174,11 @@ bool place(const at::Tensor& tensor, const sr_tensor& described) {
 }
 
 bool can_be_placed(const at::Tensor& tensor) {
+  c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+  const c10::Storage& storage = impl->unsafe_storage();
   // The model may have resized the tensor, or made it require a gradient.
-  return tensor.use_count() == 1 && tensor.storage().use_count() == 1 &&
-         !tensor.storage().unsafeGetStorageImpl()->resizable() && !tensor.requires_grad();
+  return tensor.use_count() == 1 && storage.use_count() == 1 &&
+         !storage.unsafeGetStorageImpl()->resizable() && !impl->requires_grad();
 }
 
 }  // namespace sr::c

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -27,13 +28,17 @@ class CallFrame {
   // Releases everything but tensors that the next call can place elsewhere.
   ~CallFrame();
 
-  // Reads arguments as the schema declares them. Throws ArgumentError.
+  // Reads arguments as the schema declares them, except for the last `named`. Throws ArgumentError.
+  void read(const c10::FunctionSchema& schema, const sr_value* args, std::size_t count,
+            std::size_t named = 0);
+  // Reads all arguments, of which the options name the last.
   void read(const c10::FunctionSchema& schema, const sr_value* args, std::size_t count,
             const sr_call_options& options);
   void read_outputs(const sr_tensor* outputs, std::size_t count);
 
   const std::vector<c10::IValue>& values() const { return kept_->values; }
-  const KeywordArgs& named() const { return named_; }
+  // Requires that arguments were read with options.
+  const KeywordArgs& named() const { return *named_; }
   const std::vector<at::Tensor>& outputs() const { return kept_->outputs; }
 
  private:
@@ -45,8 +50,8 @@ class CallFrame {
   static Kept& of_thread();
 
   Kept* kept_;
-  std::unique_ptr<Kept> own_;  // null if the thread's are used
-  KeywordArgs named_;
+  std::unique_ptr<Kept> own_;         // null if the thread's are used
+  std::optional<KeywordArgs> named_;  // whose destruction takes time also when it is empty
 };
 
 // Reads arguments that may outlive the call. Throws ArgumentError.
@@ -71,6 +76,10 @@ struct sr_cancel {
 struct sr_results {
   // Throws UnsupportedOpError for a result that sr.h cannot describe.
   explicit sr_results(c10::IValue of);
+
+  // A thread keeps the memory of the results that it has freed last for the next call.
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory, std::size_t size);
 
   c10::IValue value;
   c10::SmallVector<sr_tensor, 2> described;  // its tensors, depth first
