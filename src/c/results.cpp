@@ -89,11 +89,11 @@ void* sr_results::operator new(std::size_t size) {
   void* const known = std::exchange(sr::c::spare.memory, nullptr);
   return known != nullptr ? known : ::operator new(size);
 }
-void sr_results::operator delete(void* memory, std::size_t size) {
+void sr_results::operator delete(void* memory) {
   if (sr::kReusesBlocks && sr::c::spare.memory == nullptr) {
     sr::c::spare.memory = memory;
   } else {
-    ::operator delete(memory, size);
+    ::operator delete(memory);
   }
 }
 

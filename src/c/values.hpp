@@ -79,7 +79,7 @@ struct sr_results {
 
   // A thread keeps the memory of the results that it has freed last for the next call.
   static void* operator new(std::size_t size);
-  static void operator delete(void* memory, std::size_t size);
+  static void operator delete(void* memory);
 
   c10::IValue value;
   c10::SmallVector<sr_tensor, 2> described;  // its tensors, depth first
