@@ -7,8 +7,6 @@ import argparse
 import shlex
 import sys
 
-from make_wheel import TORCH_VERSIONS
-
 PYTHONPATH = 'PYTHONPATH="$root/build/python${PYTHONPATH:+:$PYTHONPATH}"'
 CHECKS = ('format', 'sources', 'readme', 'abi', 'headers', 'tidy')
 
@@ -201,7 +199,7 @@ def run(arguments):
 def package(arguments):
     everywhere = '--everywhere' in arguments
     making = [argument for argument in arguments if argument != '--everywhere']
-    trying = ['--without-json'] * ('--without-json' in making) + ['--torch', *TORCH_VERSIONS] * everywhere
+    trying = ['--without-json'] * ('--without-json' in making) + ['--torch'] * everywhere
     return ['setup', f'"$python" tools/make_wheel.py {quoted(making)}', f'"$python" tools/try_wheel.py dist/*.whl {quoted(trying)}']
 
 

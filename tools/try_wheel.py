@@ -1,7 +1,7 @@
 """Installs a wheel of the package and uses it where there is no compiler: beside the torch of this environment, or in
 new environments with other versions of Python and torch, one after the other.
 
-Each of those downloads several gigabytes and is removed again.
+Each new environment downloads several gigabytes, and is deleted after the test.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import zipfile
 from fetch_torch import version_of
 from make_wheel import PYTHONS, ROOT, TORCH_VERSIONS, interpreters, run
 
-# Run with the wheel: a model made here and one written by torch.export agree with eager.
+# Compares results of the installed wheel with eager, for a compiled model and for a program of torch.export.
 PROGRAM = """
 import sys, torch, sr
 assert sr.__file__.startswith(sys.prefix), sr.__file__
@@ -94,18 +94,19 @@ def try_in(place, wheel, index, json):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('wheel', type=pathlib.Path)
-    parser.add_argument('--torch', nargs='*', metavar='VERSION', help=f'versions to download, such as {" ".join(TORCH_VERSIONS)}')
+    parser.add_argument('--torch', nargs='*', metavar='VERSION', help=f'versions to download; without a value: {" ".join(TORCH_VERSIONS)}')
     parser.add_argument('--python', nargs='*', default=PYTHONS, help='interpreters for those')
     parser.add_argument('--without-json', action='store_true', help='of a wheel that was made without nlohmann_json')
     args = parser.parse_args()
     wheel, place = args.wheel.resolve(), ROOT / 'build' / 'wheel-environment'
+    versions = TORCH_VERSIONS if args.torch == [] else args.torch or []
     tags = wheel.name.split('-')[3].split('.')
-    pairs = itertools.product((path for tag, path in interpreters(args.python).items() if tag in tags), args.torch or [])
+    pairs = itertools.product((path for tag, path in interpreters(args.python).items() if tag in tags), versions)
     failed = []
-    if not args.torch and not has_build_for(wheel, sysconfig.get_path('purelib')):
+    if not versions and not has_build_for(wheel, sysconfig.get_path('purelib')):
         print('The wheel has no build for the torch of this environment: it was not tried.')
         return
-    for interpreter, version in pairs if args.torch else [(None, None)]:
+    for interpreter, version in pairs if versions else [(None, None)]:
         shutil.rmtree(place, ignore_errors=True)
         try:
             if interpreter is None:

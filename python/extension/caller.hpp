@@ -54,7 +54,7 @@ struct Caller {
   Callee* callee;  // null before set_callee; read and written atomically
 };
 
-// Gives a new Caller what it calls. Throws ArgumentError if it has that already.
+// Sets the Callee of a new Caller. Throws ArgumentError if the Caller already has one.
 void set_callee(pybind11::handle self, std::unique_ptr<Callee> callee);
 
 // The callee of a Caller, ready for this process. Throws Python's TypeError.

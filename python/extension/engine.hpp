@@ -60,8 +60,8 @@ class Engine {
   virtual IndividualMetrics benchmark_individual_ops(const std::vector<c10::IValue>& args,
                                                      Runs runs) const = 0;
 
-  // Must be called first in a process that may be a child of fork(): runtimes that other threads of the
-  // parent were using would never be returned.
+  // Replaces the pool in a child process of fork(), because runtimes that other threads of the parent were
+  // using would never be returned. Must be called before the other functions.
   void after_fork(unsigned forks) {
     if (forks != forks_.load(std::memory_order_acquire)) renew(forks);
   }

@@ -110,7 +110,7 @@ sr_status call_into(const Callee& callee, const c10::FunctionSchema& schema, con
   });
 }
 
-// Stores the handle that make() returns. `name` is that of the parameter.
+// Calls make() and stores the handle that it returns. `name` is the name of the parameter `made`, for errors.
 template <class Handle, class Make>
 sr_status make_handle(Handle** made, const char* name, const Make& make) {
   return guarded([&] {
@@ -129,7 +129,8 @@ char* copy_of(const std::string& text);
 std::string json_of(const PoolReport& report);
 std::string json_of(const BatcherReport& report);
 
-// Stores the report of source(handle) as JSON. `name` is that of the handle's parameter.
+// Writes the report of the object that source(handle) returns as JSON. `name` is the name of the parameter
+// `handle`, for errors.
 template <class Handle, class Source>
 sr_status write_report(const Handle* handle, const char* name, const Source& source, char** json) {
   return guarded([&] {

@@ -37,7 +37,7 @@ constexpr std::array<KnownDtype, 16> kDtypes{{{{2, 32, 1}, c10::ScalarType::Floa
                                               {{5, 64, 1}, c10::ScalarType::ComplexFloat},
                                               {{5, 128, 1}, c10::ScalarType::ComplexDouble}}};
 
-// The same by the dtype of LibTorch. A code of 0 bits stands for a dtype that DLPack does not have.
+// Maps each dtype of LibTorch to that of DLPack. An entry with 0 bits means that DLPack has no such dtype.
 constexpr auto kDlpackDtypes = [] {
   std::array<sr_dtype, static_cast<std::size_t>(c10::NumScalarTypes)> table{};
   for (const KnownDtype& known : kDtypes) table[static_cast<std::size_t>(known.dtype)] = known.dlpack;

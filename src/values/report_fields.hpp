@@ -166,7 +166,7 @@ concept IsListOfReports = requires {
 }
 &&HasFields<typename T::value_type>;
 
-// Numbers of calls by their reason.
+// How many calls each reason applies to, for example why they were not replayed.
 using Counts = std::vector<std::pair<std::string, std::uint64_t>>;
 
 }  // namespace sr::values

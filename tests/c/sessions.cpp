@@ -41,7 +41,7 @@ TEST_CASE("sessions keep their states apart", "[c]") {
   CHECK(at::equal(into, one * 8));
 }
 
-TEST_CASE("a session carries results to arguments", "[c]") {
+TEST_CASE("a session passes results of a call as arguments to the next call", "[c]") {
   const auto module = load("def forward(self, x, h):\n    h = h * 0.5 + x\n    return h.sum(), h\n");
   const char* names[] = {"h"};
   const std::size_t results_of[] = {1};

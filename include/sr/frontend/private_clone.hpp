@@ -1,4 +1,4 @@
-// Clones a module apart from the code of its owner.
+// Clones a module into a separate compilation unit.
 #pragma once
 
 #include <cstddef>
